@@ -257,17 +257,17 @@ def _find(path: str, search: BinarySearch) -> FoundGsym:
 
         file = open_input(path)
     search = _for_kind(file.kind, search)
+    if file.kind in {"object", "fat"}:
+        return _of_binary(file, search, status, embedded)
     from gsym.modules.binary_conversion import convert_binary
 
-    if file.kind == "pdb":
-        from gsym.modules.conversion_cache import CachePlace
-
-        stamp = _stamp(path, search, status)
-        place = CachePlace(stamp, file.data, b"", "pdb", (), ())
-        return _from_cache(place, search) or convert_binary(file, search, place)
-    if file.kind not in {"object", "fat"}:
+    if file.kind != "pdb":
         return convert_binary(file, search, None)
-    return _of_binary(file, search, status, embedded)
+    from gsym.modules.conversion_cache import CachePlace
+
+    stamp = _stamp(path, search, status)
+    place = CachePlace(stamp, file.data, b"", "pdb", (), ())
+    return _from_cache(place, search) or convert_binary(file, search, place)
 
 
 def _for_kind(kind: str, search: BinarySearch) -> BinarySearch:

@@ -15,6 +15,7 @@ import pytest
 
 import gsym
 from tests.conftest import REPOSITORY
+from tests.inputs.elf import Elf, Symbol, code_section
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +28,8 @@ SLACK = 0.8  # of the budget; a verb that loads less lowers it
 # Verb, its arguments, the most modules of gsym that it loads.
 BUDGET = (
     ("lookup", "small.gsym 0x1004", 25),
+    # A binary whose conversion is in the cache.
+    ("lookup", "program.so 0x1000", 49),
     ("find", "small.gsym f", 21),
     ("dump", "small.gsym", 24),
     ("stats", "small.gsym", 24),
@@ -89,6 +92,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "alone").mkdir()
     (path / "alone/report.txt").write_text(report)
     (path / "stacks.txt").write_text("main;a;b 3\nmain;c 4\n")
+    program = Elf(
+        [code_section()], symbols=[Symbol("f", 0x1000, 16)], build_id=b"1" * 20
+    )
+    (path / "program.so").write_bytes(program.to_bytes())
+    cost_of(path, "lookup", "program.so", "0x1000")
     return path
 
 
