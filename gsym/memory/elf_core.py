@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from functools import partial
-from operator import attrgetter
 
 from gsym.containers.headers import PT_LOAD, PT_NOTE, program_headers
 from gsym.containers.object_file import ObjectFile
@@ -12,7 +11,7 @@ from gsym.errors import FormatError, GsymError
 from gsym.memory.core_notes import CoreNotes
 from gsym.memory.jit import DESCRIPTOR, registered_files
 from gsym.memory.link_map import LinkMap
-from gsym.memory.loaded import Loaded, linked_region
+from gsym.memory.loaded import Loaded, linked_region, moved_code
 from gsym.memory.module_files import ModuleFiles, SavedMemory, loaded_file
 from gsym.memory.regions import Region
 from gsym.memory.stack_parts import StackModule, module_of_build_id
@@ -185,20 +184,15 @@ class _Core:
             yield from self._regions_of_file(start, path)
 
     def _moved(self, images: Iterable[_LoadedImage]) -> Iterator[Region]:
-        """The code of images that the program has moved to memory of no file.
-
-        Programs do so to have it in huge pages, in the same place.
-        """
+        """The code of images in memory of no file."""
         files = {start for start, *_ in self._notes.files}
-        for module, image, bias in images:
-            for segment in filter(attrgetter("is_executable"), image.segments):
-                at = (bias + segment.address) & UINT64_MAX
-                known = Region(
-                    *(at, at + segment.size, module, segment.offset, segment.address)
-                )
-                for low, high, part in self._memory.meeting(at, known.end):
-                    if part.is_executable and part.address not in files:
-                        yield known.at(low)._replace(end=high)
+        moved = AddressRanges(
+            (start, end, part)
+            for start, end, part in self._memory
+            if part.is_executable and part.address not in files
+        )
+        for number, image, bias in images:
+            yield from moved_code(number, image, bias, moved)
 
     def _linked(self) -> dict[int, str]:
         """The files of the program by their starts, where the core has no list.
@@ -237,11 +231,12 @@ class _Core:
                 self._files.know(number, image)
                 are_known = True
                 yield _LoadedImage(number, image, load_bias(start, image.segments))
-        if not are_known:  # the first page is not in the dump
+        if not are_known:  # the first page is not in the dump, or that of a PE file
             number = self._loaded.add_module(_module(path, ""))
             start, _, offset, *_ = mapped[0]
             image, bias = Image(), 0
-            if not offset and self._memory.find(start) is None:
+            is_pe = self._saved.read(start, 2) == b"MZ"
+            if not offset and (is_pe or self._memory.find(start) is None):
                 image = self._files.image_of_file(number)
                 bias = load_bias(start, image.segments) if image.segments else 0
             yield _LoadedImage(number, image, bias)

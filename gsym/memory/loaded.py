@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 
 from gsym.arguments import integer_of, items_of
 from gsym.errors import ClosedError
-from gsym.memory.regions import Regions
+from gsym.memory.regions import Region, Regions
 from gsym.memory.stack_parts import NO_LIMITS, NO_MODULE, StackBuilder, StackFrame
 from gsym.model import UINT64_MAX, FunctionRange, Lookup, after_call
 from gsym.records import NamedTuple
@@ -14,17 +15,19 @@ from gsym.unwinding.images import mapped_segment
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
 
     from typing_extensions import Self
 
     from gsym.containers.headers import Segment
-    from gsym.memory.regions import Region
     from gsym.memory.report_modules import PathOrUrl, Sources
     from gsym.memory.stack_parts import ParsedReport, StackModule
     from gsym.modules.key import Comparison
+    from gsym.ranges import AddressRanges
     from gsym.reading.reader import Reader
     from gsym.store.directory import Store
+    from gsym.unwinding.images import Image
 
 
 def linked_region(region: Region, segments: Sequence[Segment]) -> Region:
@@ -36,6 +39,21 @@ def linked_region(region: Region, segments: Sequence[Segment]) -> Region:
     address = (found.address + region.offset - found.offset) & UINT64_MAX
     is_executable = found.is_executable
     return region._replace(address=address, base="link", is_executable=is_executable)
+
+
+def moved_code(
+    module: int, image: Image, bias: int, memory: AddressRanges[Any]
+) -> Iterator[Region]:
+    """The code of an image in memory of no file, in the place of the image.
+
+    Programs move it there to have it in huge pages, Wine copies that of files whose
+    sections are not aligned to pages.
+    """
+    for each in filter(attrgetter("is_executable"), image.segments):
+        at = (bias + each.address) & UINT64_MAX
+        known = Region(at, at + each.size, module, each.offset, each.address)
+        for low, high, _ in memory.meeting(at, known.end):
+            yield known.at(low)._replace(end=high)
 
 
 class ModuleAddress(NamedTuple):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from functools import partial
 
 from gsym.arguments import integer_of, path_of
 from gsym.containers.fat import open_slice
+from gsym.containers.mapped_file import map_file
 from gsym.conversion.identity import module_of
 from gsym.errors import GsymError, reason_of
-from gsym.memory.loaded import LoadedSymbols, linked_region
+from gsym.memory.loaded import LoadedSymbols, linked_region, moved_code
 from gsym.memory.regions import Region
 from gsym.memory.stack_parts import module_of_build_id
 from gsym.memory.symbol_lists import (
@@ -21,7 +23,9 @@ from gsym.memory.symbol_lists import (
 )
 from gsym.modules.key import SAME, UNKNOWN, Comparison, compare
 from gsym.modules.maps import Mapping, read_maps
-from gsym.unwinding.images import Image, image_in_file, image_in_memory
+from gsym.ranges import AddressRanges
+from gsym.unwinding.images import Image, image_in_file, image_in_memory, load_bias
+from gsym.unwinding.pe_frames import pe_image
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -98,12 +102,15 @@ class Process(LoadedSymbols):
 
     def _add(self, mappings: Sequence[Mapping], memory: Memory) -> None:
         regions: list[Region] = []
-        code_without_file: list[Mapping] = []
+        without_file: list[Mapping] = []
         images: dict[tuple[str, int], tuple[int, Image]] = {}
+        biases: dict[tuple[int, Image], int] = {}
         for each in mappings:
             key = each.path, each.inode
             if key not in images:
                 images[key] = self._image(each, memory)
+                if not each.offset and images[key][1].segments:
+                    biases[images[key]] = load_bias(each.start, images[key][1].segments)
             module, image = images[key]
             if image.segments:
                 start, end, is_executable, offset, *_ = each
@@ -112,8 +119,11 @@ class Process(LoadedSymbols):
                 )
                 regions.append(linked_region(region, image.segments))
             elif each.is_executable:
-                code_without_file.append(each)
-        if code_without_file and (path := self._perf_map()):
+                without_file.append(each)
+        moved = AddressRanges((each.start, each.end, each) for each in without_file)
+        for (number, image), bias in biases.items():
+            regions += moved_code(number, image, bias, moved)
+        if without_file and (path := self._perf_map()):
             module = self.add_module(
                 module_of_build_id(path, "")._replace(
                     path="", read=partial(_read_perf_map, path)
@@ -121,7 +131,7 @@ class Process(LoadedSymbols):
             )
             regions += [
                 Region(each.start, each.end, module, 0, each.start)
-                for each in code_without_file
+                for each in without_file
             ]
         self.set_regions(regions)
 
@@ -138,6 +148,9 @@ class Process(LoadedSymbols):
             return -1, Image()
         file, is_mapped = self._file(first)
         image = seen if seen.segments else image_in_file(file)
+        if not image.segments:
+            with suppress(GsymError, OSError):
+                image = pe_image(map_file(file))[0]
         if not image.segments:
             return -1, image
         build_id = image.build_id if seen.segments or is_mapped else ""

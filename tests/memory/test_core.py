@@ -16,7 +16,8 @@ import gsym
 from gsym.cli.main import main
 from gsym.memory.elf_core import is_core, read_core
 from tests.conftest import find_peer
-from tests.inputs.core import note, small_core
+from tests.inputs import pe
+from tests.inputs.core import Part, core_of, file_note, note, prstatus, small_core
 from tests.memory.running import build, running
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]  # runs programs
@@ -406,6 +407,30 @@ def test_a_core_is_a_report_of_its_threads(tmp_path: Path) -> None:
         "#1   0x0000000000401010 app+0x1010 [frame pointer]\n"
         "#2   0x0000000000402020 app+0x2020 [frame pointer]\n"
     )
+
+
+@pytest.mark.parametrize("base", [0x140000000, 0x6FFFF0000000])
+def test_code_of_windows_that_wine_has_copied_is_that_of_its_file(
+    base: int, tmp_path: Path
+) -> None:
+    """Of a file whose sections are not aligned to pages only the headers are mapped."""
+    code = pe.Section(".text", bytes(0x800), 0x1000, pe.CODE, 0x800)
+    symbols = [pe.Symbol("crash", 0x10), pe.Symbol("work", 0x100)]
+    program = tmp_path / "app.exe"
+    program.write_bytes(pe.Pe([code], symbols).to_bytes())
+    stack = struct.pack("<4Q", base + 0x1110, 0, 0, 0)
+    parts = [
+        Part(0x7000, stack),
+        Part(base, program.read_bytes()[:0x200]),
+        Part(base + 0x1000, bytes(0x1000), is_executable=True),
+    ]
+    mapped = file_note((base, base + 0x1000, 0, str(program)))
+    status = note(1, prstatus(77, base + 0x1014, 0x7000, 0x7000))
+    core = tmp_path / "core"
+    core.write_bytes(core_of(parts, status + note(0x46494C45, mapped)))
+    report = gsym.symbolicate(core)
+    assert [each.calls[0].name for each in report.frames()] == ["crash", "work"]
+    assert [each.offset for each in report.frames()] == [0x1014, 0x1110]
 
 
 def test_a_cycle_of_frame_records_ends() -> None:

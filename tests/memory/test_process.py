@@ -18,6 +18,7 @@ from gsym.cli.main import main
 from gsym.memory import process, symbol_lists
 from gsym.memory.symbol_lists import latest_symbols, perf_map_symbols
 from tests.conftest import find_peer
+from tests.inputs import elf, pe
 from tests.memory.running import build, running
 from tests.symbolizer_runs import run_llvm
 
@@ -287,6 +288,35 @@ def test_maps_that_make_no_sense_are_no_regions(tmp_path: Path) -> None:
     with gsym.Process(7, proc=str(tmp_path)) as process:
         assert process.lookup(0x1800) is None
         assert process.module_at(0x1800) is None
+
+
+@pytest.mark.parametrize("form", ["elf", "pe"])
+@pytest.mark.parametrize("base", [0x140000000, 0x6FFFF0000000])
+def test_code_in_memory_of_no_file_is_that_of_the_image_there(
+    base: int, form: str, tmp_path: Path
+) -> None:
+    """Programs move it there, and Wine copies that of files whose sections are odd."""
+    program, folder = tmp_path / "app", tmp_path / "7"
+    folder.mkdir()
+    if form == "elf":
+        segments = [elf.Segment(0, 0x1000, flags=4), elf.Segment(0x1000, offset=0x1000)]
+        symbols = [elf.Symbol("work", 0x1100, 0x20)]
+        code = [elf.code_section(0x1000)]
+        image = elf.Elf(code, symbols=symbols, segments=segments).to_bytes()
+    else:
+        text = pe.Section(".text", bytes(0x800), 0x1000, pe.CODE, 0x800)
+        image = pe.Pe([text], [pe.Symbol("work", 0x100)]).to_bytes()
+    program.write_bytes(image.ljust(0x2000, b"\0"))
+    (folder / "maps").write_text(
+        f"{base:x}-{base + 0x1000:x} r--p 0 0:0 {program.stat().st_ino} {program}\n"
+        f"{base + 0x1000:x}-{base + 0x2000:x} r-xp 0 0:0 0\n"
+    )
+    (folder / "status").write_text("NSpid:\t7\n")
+    with gsym.Process(7, proc=str(tmp_path)) as process:
+        found = process.lookup(base + 0x1104)
+        assert process.lookup(base + 0x1900 + 0x1000) is None
+    assert found is not None
+    assert str(found) == f"{base + 0x1104:#x}: work + 4"
 
 
 SCRIPT = """\
