@@ -6,9 +6,11 @@ from copy import copy
 
 from gsym.engine.native import check, ffi, kept_view, lib, new_error, new_object
 from gsym.model import DAMAGED, NO_FUNCTION
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     CData = Any  # a cffi object
@@ -20,16 +22,29 @@ _FLAGS = ("has_name", "has_file", "has_line", "answered", "inlined")
 REASONS = (NO_FUNCTION, DAMAGED, "no address", "no module")
 
 
-class Known:
-    """The addresses that were looked up, and the numbers of their frames."""
+class Outcome(NamedTuple):
+    """The search for a module."""
 
-    def __init__(self) -> None:
+    reason: str  # why it was not found; "" if it was
+    unsure: str | None  # why it may be another build
+
+
+class Known:
+    """The addresses that were looked up, and the numbers of their frames.
+
+    With *keeps_frames* also these: then later answers have all frames of their rows.
+    """
+
+    def __init__(self, *, keeps_frames: bool = False) -> None:
         # for the engine
         life = lib.gsym_known_create, lib.gsym_known_destroy
-        self.known: Any = new_object("known", *life)
+        self.known: Any = new_object("known", *life, keeps_frames)
+        self.keeps_frames = keeps_frames
         self.modules: dict[bytes | str, int] = {}  # number of each module
         # number of each reason that the engine was given
         self.reasons: dict[str, int] = {}
+        # the modules of which all addresses of the next rows are known
+        self.learned: dict[bytes | str, Outcome] = {}
 
     @property
     def size(self) -> int:
@@ -40,18 +55,18 @@ class Known:
 class Answers:
     """The answers to `AddressRows`, before others that use the same `Known`.
 
-    *bulk* are the engine's answers, *known* what was known, now with these. *unsure*
-    says why the module of each address may be another build; null if it is sure.
+    *bulk* are the engine's answers, *reasons* those that it was given. *unsure* says
+    why the module of each address may be another build; null if it is sure.
     """
 
     def __init__(
-        self, pa: Any, bulk: CData, rows: int, known: Known, unsure: Column
+        self, pa: Any, bulk: CData, rows: int, reasons: Iterable[str], unsure: Column
     ) -> None:
         self._pa = pa
         self._bulk = bulk
         self.first: int = 0  # number of the first address
         self.count: int = rows
-        self._known = known
+        self._reasons = pa.array(["", *REASONS, *reasons], pa.string())
         self.unsure = unsure
         self._view = ffi.new("gsym_bulk_columns *")
         lib.gsym_bulk_view(bulk, self._view)
@@ -85,7 +100,8 @@ class Answers:
         """The frames of the rows, in lists that begin at *offsets*, as structs.
 
         Without *offsets*, the new frames, each once. A frame in place of an answer has
-        nulls. With *offsets*, no address may have been known before.
+        nulls. With *offsets*, no address may have been known before whose frames were
+        not kept.
         """
         pa = self._pa
         count = self._view.frame_count if offsets is None else offsets[-1].as_py()
@@ -122,11 +138,10 @@ class Answers:
         """Reason why a row has no answer; null if it has one."""
         pa, view = self._pa, self._view
         numbers = self._numbers(view.reasons, view.stack_count, "int32")
-        texts = pa.array(["", *REASONS, *self._known.reasons], pa.string())
         rows = self._numbers(view.stacks + self.first, self.count, "uint32")
         codes = numbers.take(rows)
         known = pa.compute.if_else(pa.compute.equal(codes, 0), None, codes)
-        return pa.DictionaryArray.from_arrays(known, texts)
+        return pa.DictionaryArray.from_arrays(known, self._reasons)
 
     def offsets(self, *, misses: bool) -> Column:
         """The offsets of each row's list of frames.

@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import os
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from itertools import islice
 
 from gsym.arrow.answers import Known
 from gsym.arrow.inputs import Unit, batches_of, units_of
-from gsym.arrow.rows import import_pyarrow
-from gsym.arrow.symbolizing import answer_parts, frame_ids, slices_of
+from gsym.arrow.rows import import_pyarrow, module_count
+from gsym.arrow.symbolizing import answer_parts, frame_ids, learn, slices_of
 from gsym.engine.workers import run_workers, taken_from
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
@@ -46,6 +47,10 @@ _LOCK = ".lock"
 _ID_BITS = 40  # of a frame; above are those of the part that its `Known` began in
 _FRAME_TEXTS = (".name", ".path")  # ends of the columns of a stack's texts
 _MOST_KNOWN = 384 << 20  # bytes of the known addresses of a thread
+# Rows of several parts, and their bytes, whose modules a thread opens together if not
+# all modules can be open.
+_MOST_GATHERED = 1 << 22
+_MOST_GATHERED_BYTES = 256 << 20
 
 
 class BatchReport(NamedTuple):
@@ -161,9 +166,12 @@ class BatchJob:
 
         def work() -> None:
             answering = _Answering(self._modules, self._options, self._most_rows)
+            parts = (_Rows(*part, self._options) for part in taken_from(waiting))
             try:
-                for part in taken_from(waiting):
-                    self._write(answering, *part)
+                for first in parts:
+                    share = 1 + len(waiting) // jobs
+                    for part in answering.gathered(first, islice(parts, share)):
+                        self._write(answering, part)
             except BaseException:
                 waiting.clear()
                 raise
@@ -174,68 +182,162 @@ class BatchJob:
 
         run_workers(work, max(1, min(jobs, len(waiting))), poll, waiting.clear)
 
-    def _write(self, answering: _Answering, number: int, name: str, unit: Unit) -> None:
+    def _write(self, answering: _Answering, part: _Rows) -> None:
         """Write a part: first the frames, as the part counts when it is there."""
-        answering.begin_part(number)
-        options = self._options
-        batches = batches_of(
+        answering.begin_part(part.number)
+        with _Part(self._output, part.name) as output:
+            for batch, is_gathered in part:
+                with self._lock:
+                    self._rows += batch.num_rows
+                with _errors_of(part.unit.path):
+                    for answer in answering.answers(batch, is_gathered=is_gathered):
+                        output.write(*answer)
+        with self._lock:
+            self._done += part.unit.size
+
+
+@contextmanager
+def _errors_of(path: str) -> Iterator[None]:
+    """Name the input in errors about its columns."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise GsymError(str(error.args[0]), path=path) from None
+
+
+class _Rows:
+    """The rows of a part, of which some batches may be read before."""
+
+    def __init__(
+        self, number: int, name: str, unit: Unit, options: dict[str, Any]
+    ) -> None:
+        self.number = number
+        self.name = name
+        self.unit = unit
+        self._batches = batches_of(
             unit,
             address=options["address"],
             modules=options["module"],
             returns=options.get("return_address"),
         )
-        with _Part(self._output, name) as part:
-            for batch in batches:
-                with self._lock:
-                    self._rows += batch.num_rows
-                try:
-                    for answer in answering.answers(batch):
-                        part.write(*answer)
-                except (KeyError, TypeError, ValueError) as error:
-                    raise GsymError(str(error.args[0]), path=unit.path) from None
-        with self._lock:
-            self._done += unit.size
+        self.gathered: list[Any] = []
+
+    def __iter__(self) -> Iterator[tuple[Any, bool]]:
+        """The batches, and whether they were read before."""
+        for batch in self.gathered:
+            yield batch, True
+        for batch in self._batches:
+            yield batch, False
+
+    def gather(self) -> Any:
+        """The next batch, which is kept; None after the last one."""
+        batch = next(self._batches, None)
+        if batch is not None:
+            self.gathered.append(batch)
+        return batch
 
 
 class _Answering:
-    """The answers of a thread, of which ids of frames are the same in several parts."""
+    """The answers of a thread.
+
+    The addresses that it looked up are known to later parts; of these, ids of frames
+    are the same in several parts.
+    """
 
     def __init__(
         self, modules: Modules, options: dict[str, Any], most_rows: int | None
     ) -> None:
         self._modules = modules
-        self._options = options
+        self._columns = dict(options)
+        self._output = self._columns.pop("output")
         self._most_rows = most_rows
         self._known: Known | None = None
+        self._learned_frames: list[Any] = []  # that no part has
         self._first_id = self._next_id = self._part_id = 0
 
     def begin_part(self, number: int) -> None:
         """Begin the part with this number."""
         self._part_id = number << _ID_BITS
 
-    def answers(self, batch: Any) -> Iterator[tuple[Any, ...]]:
-        """The rows of a batch, and with output `ids` the new frames."""
-        columns = dict(self._options)
-        output = columns.pop("output")
-        for piece in slices_of(batch):
-            if output == "ids":
-                yield self._numbered(piece, columns)
-            else:
-                for part in answer_parts(
-                    piece, self._modules, output, self._most_rows, **columns
-                ):
-                    yield (part,)
+    def gathered(self, first: _Rows, others: Iterator[_Rows]) -> list[_Rows]:
+        """The part *first*, and *others* whose modules are opened together with its.
 
-    def _numbered(self, batch: Any, columns: dict[str, Any]) -> tuple[Any, Any]:
-        if self._known is None or self._known.size > _MOST_KNOWN:
+        This has more than one part only if not all modules can be open.
+        """
+        self.begin_part(first.number)
+        self._begin(is_gathered=False)
+        parts, batches, rows, size = [first], [], 0, 0
+        while rows < _MOST_GATHERED and size < _MOST_GATHERED_BYTES:
+            batch = parts[-1].gather()
+            if batch is not None:
+                batches.append(batch)
+                rows, size = rows + batch.num_rows, size + batch.nbytes
+            elif (part := next(others, None)) is not None:
+                parts.append(part)
+            else:
+                break
+            with _errors_of(first.unit.path):
+                if len(batches) == 1 and not self._modules.do_not_fit(
+                    module_count(batches[0], self._columns["module"])
+                ):
+                    return parts
+        if len(batches) > 1:
+            self._learn(batches, first)
+        return parts
+
+    def _learn(self, batches: list[Any], first: _Rows) -> None:
+        known = self._begin(is_gathered=False)
+        if self._output != "ids":
+            known = self._known = Known(keeps_frames=True)
+        schemas = {str(each.schema): each.schema for each in batches}
+        for schema in schemas.values():
+            same = [each for each in batches if each.schema.equals(schema)]
+            with _errors_of(first.unit.path):
+                frames = learn(
+                    same, self._modules, known, self._first_id, **self._columns
+                )
+            if frames is not None:
+                self._learned_frames.append(frames)
+                self._next_id += frames.num_rows
+
+    def answers(self, batch: Any, *, is_gathered: bool) -> Iterator[tuple[Any, ...]]:
+        """The rows of a batch, and with output `ids` the new frames."""
+        for piece in slices_of(batch):
+            known = self._begin(is_gathered=is_gathered)
+            if self._output == "ids":
+                rows, frames = frame_ids(
+                    piece, self._modules, known, self._first_id, **self._columns
+                )
+                self._next_id += frames.num_rows
+                while self._learned_frames:
+                    yield rows.slice(0, 0), self._learned_frames.pop(0)
+                yield rows, frames
+            else:
+                yield from (
+                    (part,)
+                    for part in answer_parts(
+                        piece,
+                        self._modules,
+                        self._output,
+                        known,
+                        self._most_rows,
+                        **self._columns,
+                    )
+                )
+
+    def _begin(self, *, is_gathered: bool) -> Known:
+        """What is known before a batch; of a gathered one, what was learned."""
+        known = self._known
+        if known is not None and known.learned and is_gathered:
+            return known
+        if self._output != "ids":
+            known = self._known = Known()
+        elif known is None or known.size > _MOST_KNOWN:
             # With ids that neither this part nor another one has.
-            self._known = Known()
+            known = self._known = Known()
             self._first_id = self._next_id = max(self._next_id, self._part_id)
-        rows, frames = frame_ids(
-            batch, self._modules, self._known, self._first_id, **columns
-        )
-        self._next_id += frames.num_rows
-        return rows, frames
+        known.learned.clear()
+        return known
 
 
 class _Part:

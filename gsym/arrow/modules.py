@@ -113,6 +113,10 @@ class Modules:
             self._unsure[_shown(module)] = found.unsure
         return found
 
+    def do_not_fit(self, count: int) -> bool:
+        """Whether so many modules cannot be open, or some had to be closed."""
+        return count > self._arguments[1] or self._of_process().closed > 0
+
     def open_first(self, modules: Iterable[_Numbered]) -> list[_Numbered]:
         """Numbered modules, first those that are open and may be closed for others.
 
@@ -183,10 +187,15 @@ class _OpenModules:
             return found
         return found.copied(found.path, NAME_ALONE)
 
+    @property
+    def closed(self) -> int:
+        """The number of modules that were closed to open others."""
+        return self._symbolizer.closed
+
     def is_kept(self, module: bytes | str | None) -> bool:
         """Whether a module is open, and others were closed."""
         keys = self._keys.get(module) if module else None
-        if keys is None or not self._symbolizer.closed:
+        if keys is None or not self.closed:
             return False  # it was never found, or all fit
         return any(map(self._symbolizer.is_open, keys or self._named(str(module))))
 

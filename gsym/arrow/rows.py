@@ -199,6 +199,17 @@ def _column(batch: Any, name: str) -> Column:
     return batch.column(index)
 
 
+def module_count(batch: Any, name: str) -> int:
+    """The number of distinct modules in a column; of a dictionary, all that it has."""
+    pa = import_pyarrow()
+    column = _column(batch, name)
+    while has_lists(pa, column.type):
+        column = column.flatten()
+    if _is_encoded(pa, column.type):
+        return len(column.dictionary)
+    return int(pa.compute.count_distinct(column).as_py())
+
+
 def has_lists(pa: Any, kind: Any) -> bool:
     """Whether a type is one of the lists that a column of stacks may have."""
     return bool(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gsym.arguments import refusal
-from gsym.arrow.answers import FRAME_FIELDS, Answers, Known
+from gsym.arrow.answers import FRAME_FIELDS, Answers, Known, Outcome
 from gsym.arrow.modules import Modules
 from gsym.arrow.rows import AddressRows, Part, import_pyarrow
-from gsym.engine.native import check, lib, new_error, new_object
+from gsym.engine.native import check, ffi, lib, new_error, new_object
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:
             """The rows as a stream."""
 
+
+# the modules of rows by number
+_Outcomes = dict[int, tuple[bytes | str, Outcome]]
 
 OUTPUTS = ("stack", "frames", "ids")
 _REMARKS = ("reason", "unsure")
@@ -97,7 +100,7 @@ def symbolize(  # noqa: PLR0913 - independent keywords
         return _of_table(_table(batch), found, output, columns)
     if output == "ids":
         return frame_ids(batch, found, Known(), None, **columns)
-    return next(answer_parts(batch, found, output, None, **columns))
+    return next(answer_parts(batch, found, output, Known(), None, **columns))
 
 
 def _finding(modules: Any) -> Finding:
@@ -156,25 +159,59 @@ def frame_ids(
     """
     rows = AddressRows(batch, **columns)
     answers = _look_up(rows, modules, known)
-    return _numbered(batch, rows.part(0, batch.num_rows), answers, first)
+    lists = _lists(
+        rows.part(0, batch.num_rows),
+        answers,
+        lambda offsets: _as_ids(answers.numbers(offsets), first),
+    )
+    columns = dict(zip(("frame_ids", *_REMARKS), lists, strict=True))
+    return _appended(batch, columns), _frame_table(answers, first)
+
+
+def learn(
+    batches: list[pa.RecordBatch],
+    modules: Finding,
+    known: Known,
+    first: int,
+    **columns: Any,
+) -> pa.RecordBatch | None:
+    """Make the addresses of batches known, so that their rows need no modules any more.
+
+    Until `known.learned` is emptied, only addresses of these batches can be asked.
+
+    Returns:
+        The new frames, as from `frame_ids`, if *known* does not keep them.
+    """
+    pa = import_pyarrow()
+    names = {each for each in columns.values() if isinstance(each, str)}
+    wanted = [each for each in batches[0].schema.names if each in names]
+    table = pa.Table.from_batches([each.select(wanted) for each in batches])
+    (batch,) = table.combine_chunks().to_batches()
+    rows = AddressRows(batch, **columns)
+    bulk, outcomes = _ask(rows, modules, known)
+    known.learned |= dict(outcomes.values())
+    if known.keeps_frames:
+        return None
+    return _frame_table(_answers(rows, bulk, outcomes, known), first)
 
 
 def answer_parts(
     batch: pa.RecordBatch,
     modules: Finding,
     output: str,
+    known: Known,
     most_rows: int | None,
     **columns: Any,
 ) -> Iterator[pa.RecordBatch]:
     """Symbolize a batch, as `symbolize` does with the outputs "stack" and "frames".
 
-    The addresses of the batch are looked up together.
+    The addresses of the batch are looked up together. *known* is new, or keeps frames.
 
     Yields:
         The answers to at most *most_rows* rows; None: to all.
     """
     rows = AddressRows(batch, **columns)
-    answers = _look_up(rows, modules, Known())
+    answers = _look_up(rows, modules, known)
     count = max(batch.num_rows, 1)
     for first in range(0, count, most_rows or count):
         some = batch.slice(first, most_rows)
@@ -213,34 +250,58 @@ def slices_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _look_up(rows: AddressRows, modules: Finding, known: Known) -> Answers:
+    return _answers(rows, *_ask(rows, modules, known), known)
+
+
+def _ask(rows: AddressRows, modules: Finding, known: Known) -> tuple[Any, _Outcomes]:
+    """The engine's answers, and the outcome of each module."""
     create, destroy = lib.gsym_bulk_create, lib.gsym_bulk_destroy
     bulk = new_object("bulk", create, destroy, rows.rows, known.known)
     error = new_error()
     count = rows.rows.module_count
-    unsure: list[str | None] = [None] * (count + 1)
     numbers = [each for each in range(count) if lib.gsym_bulk_rows_of(bulk, each)]
     pa = import_pyarrow()
     values = rows.modules.take(pa.array(numbers, pa.int64())).to_pylist()
     named = [*zip(numbers, values, strict=True)]
-    if isinstance(modules, Modules):
+    if isinstance(modules, Modules) and not known.learned:
         named = modules.open_first(named)
+    if known.keeps_frames:
+        known.reasons.clear()  # those of earlier rows
+    outcomes: _Outcomes = {}
     for number, value in named:
         if not value:
             status = lib.gsym_bulk_miss(bulk, number, lib.GSYM_MISS_NO_MODULE, error)
             check(status, error)
             continue
-        found = modules.find(value)
-        if found.reader is None:
+        image, path = ffi.NULL, None
+        outcome = known.learned.get(value)
+        if outcome is None:
+            found = modules.find(value)
+            outcome = Outcome(found.reason, found.unsure or None)
+            if found.reader is not None:
+                image, path = found.image, found.reader.path
+        outcomes[number] = value, outcome
+        if outcome.reason:
             following = lib.GSYM_MISS_OTHERS + len(known.reasons)
-            reason = known.reasons.setdefault(found.reason, following)
+            reason = known.reasons.setdefault(outcome.reason, following)
             check(lib.gsym_bulk_miss(bulk, number, reason, error), error)
         else:
-            unsure[number] = found.unsure or None
             own = known.modules.setdefault(value, len(known.modules))
-            status = lib.gsym_bulk_look_up(bulk, number, own, found.image, error)
-            check(status, error, found.reader.path)
+            status = lib.gsym_bulk_look_up(bulk, number, own, image, error)
+            check(status, error, path)
+    return bulk, outcomes
+
+
+def _answers(
+    rows: AddressRows, bulk: Any, outcomes: _Outcomes, known: Known
+) -> Answers:
+    pa, error = import_pyarrow(), new_error()
+    check(lib.gsym_bulk_end(bulk, error), error)
+    unsure: list[str | None] = [None] * (rows.rows.module_count + 1)
+    for number, (_, outcome) in outcomes.items():
+        unsure[number] = outcome.unsure
     texts = pa.array(unsure, pa.string()).dictionary_encode().take(rows.codes)
-    return Answers(pa, bulk, rows.rows.count, known, texts)
+    return Answers(pa, bulk, rows.rows.count, known.reasons, texts)
 
 
 def _appended(batch: Any, columns: dict[str, Any]) -> Any:
@@ -274,26 +335,24 @@ def _lists(
     return lists, reasons, unsure
 
 
-def _numbered(
-    batch: Any, rows: Part, answers: Answers, first: int | None = None
-) -> tuple[Any, Any]:
-    """The batch with ids of frames, and the frames with theirs."""
+def _as_ids(numbers: Any, first: int | None) -> Any:
+    """Numbers of frames as ids, of 64 bits unless *first* is None."""
     pa = import_pyarrow()
-    added = None if first is None else pa.scalar(first, pa.uint64())
+    if first is None:
+        return numbers
+    return pa.compute.add(numbers, pa.scalar(first, pa.uint64()))
 
-    def ids(numbers: Any) -> Any:
-        return numbers if added is None else pa.compute.add(numbers, added)
 
-    lists = _lists(rows, answers, lambda offsets: ids(answers.numbers(offsets)))
-    columns = dict(zip(("frame_ids", *_REMARKS), lists, strict=True))
+def _frame_table(answers: Answers, first: int | None) -> Any:
+    """The new frames with their ids."""
+    pa = import_pyarrow()
     frames = answers.frames()
     ones = pa.repeat(pa.scalar(1, pa.uint32()), len(frames))
     start = pa.scalar(answers.first_frame, pa.uint32())
     numbers = pa.compute.cumulative_sum(ones, start=start)
-    table = [ids(pa.compute.subtract(numbers, ones)), *frames.flatten()]
-    return (
-        _appended(batch, columns),
-        pa.RecordBatch.from_arrays(table, ["frame_id", *FRAME_FIELDS]),
+    ids = _as_ids(pa.compute.subtract(numbers, ones), first)
+    return pa.RecordBatch.from_arrays(
+        [ids, *frames.flatten()], ["frame_id", *FRAME_FIELDS]
     )
 
 

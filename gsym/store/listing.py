@@ -21,7 +21,8 @@ _PATIENCE = 1.0  # seconds to wait for another thread that reads the folders
 class StoreListing:
     """A list of a store and folders, read again after *max_age* seconds; thread-safe.
 
-    While one thread reads the folders, others soon continue with the previous contents.
+    While one thread reads the folders, others soon continue with the previous contents;
+    at first there are none, and they wait.
     """
 
     def __init__(
@@ -87,7 +88,8 @@ class StoreListing:
         return sum(each.identity.debug_id == debug_id for each in found) > 1
 
     def _current(self) -> Sequence[tuple[str, Entry]]:
-        if self._lock.acquire(timeout=_PATIENCE):
+        is_first = self._due == float("-inf")
+        if self._lock.acquire(timeout=-1 if is_first else _PATIENCE):
             try:
                 now = self._clock()
                 if now > self._due:

@@ -119,16 +119,32 @@ def test_every_format_gives_the_answers_of_the_kernel(
     assert len(list(out.glob("part-*"))) >= count
 
 
-@pytest.mark.parametrize("limit", ["count", "memory"])
+MODULES, LIMITED, BATCHES = 6, 4, 5
+
+
+@pytest.mark.parametrize(
+    ("limit", "gathered", "opened_files"),
+    [
+        ("count", 1 << 22, MODULES),
+        # All, some of which are closed, then those of all other batches together.
+        ("memory", 1 << 22, MODULES + MODULES - LIMITED),
+        # Those that are open are asked before others are opened.
+        ("count", 0, MODULES + (BATCHES - 1) * (MODULES - LIMITED)),
+        ("memory", 0, MODULES + (BATCHES - 1) * (MODULES - LIMITED)),
+    ],
+)
 @pytest.mark.parametrize("name", [build_id, "lib{}.so".format])
-def test_modules_that_are_open_are_asked_before_others_are_opened(
+def test_modules_of_many_parts_are_opened_together(  # noqa: PLR0913, PLR0917 - parameters
     tmp_path: Path,
     store: Store,
     limit: str,
+    gathered: int,
+    opened_files: int,
     name: Callable[[int], object],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    modules, limited, batches = 6, 4, 5
+    modules, limited, batches = MODULES, LIMITED, BATCHES
+    monkeypatch.setattr(batch_job, "_MOST_GATHERED", gathered)
     for number in range(modules):
         put(store, number)
     column = [name(number) for number in range(modules)] * batches
@@ -151,10 +167,39 @@ def test_modules_that_are_open_are_asked_before_others_are_opened(
         options = ("--memory", limited * size)
     place = ("--modules", store.path, "--jobs=1")
     assert run(tmp_path / "in.parquet", "-o", out, *place, *options) == 0
-    assert len(opened) == modules + (batches - 1) * (modules - limited)
+    assert len(opened) == opened_files
     (whole,) = table.combine_chunks().to_batches()
     wanted = symbolize(whole, Modules(store)).to_pylist()
     assert answers(parts(out)) == answers(wanted)
+
+
+@pytest.mark.parametrize("shape", ["stack", "frames", "ids"])
+@pytest.mark.parametrize("gathered", [250, 700, 1 << 22])
+@pytest.mark.parametrize("has_stacks", [False, True])
+def test_rows_of_modules_that_do_not_fit_keep_order(  # noqa: PLR0913, PLR0917 - parameters
+    tmp_path: Path,
+    place: str,
+    shape: str,
+    gathered: int,
+    has_stacks: bool,  # noqa: FBT001 - a parameter
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = table_of(1000)
+    if has_stacks:
+        stacks = [[each, each] for each in table["address"].to_pylist()]
+        stack_column = pa.array(stacks, pa.list_(pa.uint64()))
+        table = table.set_column(2, "address", stack_column)
+    # A stream has several batches in a part; those of a file with dictionaries have
+    # their own.
+    write(tmp_path / "in.arrows", table, 300)
+    write(tmp_path / "more.parquet", table, 300)
+    inputs = tmp_path / "in.arrows", tmp_path / "more.parquet"
+    options = (*inputs, "--modules", place, "--answers", shape, "--jobs=1")
+    assert run(*options, "-o", tmp_path / "wanted") == 0
+    monkeypatch.setattr(batch_job, "_MOST_GATHERED", gathered)
+    assert run(*options, "-o", tmp_path / "out", "--max-open=1") == 0
+    read = joined if shape == "ids" else parts
+    assert read(tmp_path / "out") == read(tmp_path / "wanted")
 
 
 def test_frames_and_ids_are_tables_of_all_parts(tmp_path: Path, place: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import gsym
 from gsym.arrow import Modules, symbolize, symbolize_batches
+from gsym.arrow.answers import Known
 from gsym.arrow.columns import plain_type
 from gsym.arrow.symbolizing import answer_parts
 from gsym.errors import LimitError, NotFoundError, UnsupportedError
@@ -338,7 +339,7 @@ def test_parts_have_the_answers_of_their_batch(modules: Modules, output: str) ->
     stacks = batch_of(given, pa.list_(pa.uint64()), row=list(range(len(given))))
     for batch in (single, stacks, stacks.slice(2, 9), stacks.slice(0, 0)):
         names = {"module": "build_id", "address": "address"}
-        parts = [*answer_parts(batch, modules, output, 4, **names)]
+        parts = [*answer_parts(batch, modules, output, Known(), 4, **names)]
         for part in parts:
             part.validate(full=True)
         wanted = symbolize(batch, modules, output=output)

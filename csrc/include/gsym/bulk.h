@@ -27,10 +27,11 @@ typedef struct gsym_rows {
 
 /* The addresses of each module that were looked up, and the stack of each. A stack is a
  * list of frame numbers; the frames themselves are in the columns of the bulk that looked
- * them up. One bulk at a time uses a gsym_known, which must outlive the last of them. After
- * an error, it and the bulk can only be destroyed. */
+ * them up. With `keep_frames` they are kept, too: each bulk has all frames of its rows, and
+ * numbers of its own for stacks and frames. One bulk at a time uses a gsym_known, which
+ * must outlive the last of them. After an error, it and the bulk can only be destroyed. */
 typedef struct gsym_known gsym_known;
-gsym_status gsym_known_create(gsym_known **known_ret, gsym_error *error);
+gsym_status gsym_known_create(int keep_frames, gsym_known **known_ret, gsym_error *error);
 void gsym_known_destroy(gsym_known *known);
 size_t gsym_known_size(const gsym_known *known); /* in bytes */
 
@@ -44,12 +45,17 @@ void gsym_bulk_destroy(gsym_bulk *bulk);
 uint32_t gsym_bulk_rows_of(const gsym_bulk *bulk, uint32_t module);
 /* Look up the rows of a module in `image`. Call this once for each module, in any order of
  * modules. `number` is the number of the module in `known`, which the caller chooses,
- * counting from 0, and keeps for all bulks. */
+ * counting from 0, and keeps for all bulks. `image` may be NULL if earlier bulks had all
+ * addresses of these rows. */
 gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
                               const gsym_image *image, gsym_error *error);
 /* Give the rows of a module `reason` in place of an answer. */
 gsym_status gsym_bulk_miss(gsym_bulk *bulk, uint32_t module, uint32_t reason,
                            gsym_error *error);
+
+/* Make the columns of the rows, after the last module. A bulk that only makes addresses
+ * known for others does not need this. */
+gsym_status gsym_bulk_end(gsym_bulk *bulk, gsym_error *error);
 
 /* Distinct texts as an array of Arrow's type utf8; bytes that are not UTF-8 are replaced by
  * U+FFFD. */
@@ -94,7 +100,7 @@ typedef struct gsym_frame_columns {
     uint8_t *inlined;
 } gsym_frame_columns;
 /* Write the frame of each item of these lists, whose addresses no earlier bulk may have
- * had; of NULL, the frames of this bulk, each once. */
+ * had unless frames are kept; of NULL, the frames of this bulk, each once. */
 void gsym_bulk_frames(const gsym_bulk *bulk, size_t first, size_t count,
                       const int32_t *offsets, const gsym_frame_columns *columns);
 
