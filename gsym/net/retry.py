@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from email.utils import parsedate_to_datetime
-from itertools import count
 
 from gsym.errors import SourceError
 from gsym.records import NamedTuple
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MAX_DIGITS = 9
 _MAX_DOUBLINGS = 64  # so that 2 to the number of attempts remains small
-_MAX_BACKOFF = 30.0
 
 
 class RetryableError(SourceError):
@@ -38,7 +36,7 @@ class RetryableError(SourceError):
         super().__init__(reason, may_retry=True, status=status)
         self.wait = wait  # seconds that the server asks to wait; None if it does not
         self.is_unreachable = is_unreachable  # whether no connection could be opened
-        self.attempts = 1  # how many attempts there were, set by `retry`
+        self.attempts = 1  # how many attempts there were, set by `Attempts`
 
 
 class RetryPolicy(NamedTuple):
@@ -46,30 +44,70 @@ class RetryPolicy(NamedTuple):
 
     Attributes:
         attempts: Maximum number of attempts.
-        first_wait: Wait before the second attempt; see `backoff`.
+        first_wait: Wait before the second attempt. It doubles with each attempt. Up to
+            half is subtracted at random, so that clients do not all return at once.
         longest_wait: If a server asks for a longer one, it is not asked again.
         longest_backoff: Maximum of other waits.
         chance: A number from 0 to 1, drawn at random.
+        waits: Those before all further attempts, in place of what doubles.
+        cuts_waits: Whether it is asked again, after *longest_wait*.
+        needs_server: Whether to give up where no connection can be opened: a wait would
+            only hide a wrong address.
     """
 
     attempts: int
     first_wait: float
     longest_wait: float
-    longest_backoff: float = _MAX_BACKOFF
+    longest_backoff: float = 30.0
     chance: Callable[[], float] = random.random
+    waits: tuple[float, ...] = ()
+    cuts_waits: bool = False
+    needs_server: bool = False
 
-    def wait_before(self, error: RetryableError) -> float | None:
-        """Seconds to wait after a failure; None to give up."""
+
+class Attempts:
+    """The attempts at one request, which are repeated until *until* at most.
+
+    *tell* is called with a failure and the wait after it.
+    """
+
+    def __init__(
+        self,
+        policy: RetryPolicy,
+        until: float = float("inf"),
+        tell: Callable[[RetryableError, float], object] = lambda *_: None,
+    ) -> None:
+        self._policy = policy
+        self._until = until
+        self._tell = tell
+        self._done = 0
+
+    def wait_after(self, error: RetryableError) -> float:
+        """Seconds to wait before the next attempt, after a failure of the last one.
+
+        Raises:
+            RetryableError: There is no further attempt.
+        """
+        policy = self._policy
+        self._done = error.attempts = self._done + 1
         asked = error.wait or 0.0
-        if error.attempts >= self.attempts or asked > self.longest_wait:
-            return None
-        own = backoff(
-            self.first_wait,
-            error.attempts,
-            longest=self.longest_backoff,
-            chance=self.chance,
-        )
-        return max(asked, own)
+        if policy.cuts_waits:
+            asked = min(asked, policy.longest_wait)
+        is_last = self._done >= policy.attempts or asked > policy.longest_wait
+        if is_last or (policy.needs_server and error.is_unreachable):
+            raise error
+        wait = max(asked, self._own_wait())
+        if time.monotonic() + wait >= self._until:
+            raise error
+        self._tell(error, wait)
+        return wait
+
+    def _own_wait(self) -> float:
+        policy, done = self._policy, self._done - 1
+        if policy.waits:
+            return policy.waits[done]
+        doubled = policy.first_wait * 2.0 ** min(done, _MAX_DOUBLINGS)
+        return min(doubled, policy.longest_backoff) * (1 - policy.chance() / 2)
 
 
 def check_later(status: int, headers: Mapping[str, str]) -> None:
@@ -86,44 +124,20 @@ def check_later(status: int, headers: Mapping[str, str]) -> None:
 
 def retry(
     attempt: Callable[[], Result],
-    wait_before: Callable[[RetryableError], float | None],
-    *,
+    attempts: Attempts,
     sleep: Callable[[float], object],
-    until: float = float("inf"),
 ) -> Result:
     """The result of *attempt*, which is repeated while it raises `RetryableError`.
-
-    *wait_before* gives the seconds before the next attempt; None: there is none.
 
     Raises:
         RetryableError: That of the last attempt.
     """
-    for number in count(1):
+    while True:
         try:
             return attempt()
         except RetryableError as error:
-            error.attempts = number
-            wait = wait_before(error)
-            if wait is None or time.monotonic() + wait >= until:
-                raise
+            wait = attempts.wait_after(error)
         sleep(wait)
-    raise AssertionError  # count() does not end
-
-
-def backoff(
-    first: float,
-    attempts: int,
-    *,
-    longest: float = _MAX_BACKOFF,
-    chance: Callable[[], float] = random.random,
-) -> float:
-    """The seconds to wait after a number of attempts.
-
-    They double with each attempt. Up to half is subtracted at random, so that clients
-    do not all return at once.
-    """
-    doubled = first * 2.0 ** min(attempts - 1, _MAX_DOUBLINGS)
-    return min(doubled, longest) * (1 - chance() / 2)
 
 
 def read_retry_after(text: str) -> float | None:

@@ -11,7 +11,13 @@ from gsym.errors import NotFoundError, SourceError
 from gsym.net import open_connections
 from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import RetryableError, RetryPolicy, check_later, retry
+from gsym.net.retry import (
+    Attempts,
+    RetryableError,
+    RetryPolicy,
+    check_later,
+    retry,
+)
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import FULL_DISK
 
@@ -151,15 +157,10 @@ class Transfer:
         policy = RetryPolicy(
             limits.attempts, limits.backoff_seconds, limits.wait_seconds
         )
-
-        def wait_before(error: RetryableError) -> float | None:
-            is_late = time.monotonic() - started > limits.retry_seconds
-            return None if is_late else policy.wait_before(error)
-
+        # What a wait would exceed is not attempted again.
+        attempts = Attempts(policy, min(until, started + limits.retry_seconds))
         try:
-            result = retry(
-                lambda: download.run(take), wait_before, sleep=self._sleep, until=until
-            )
+            result = retry(lambda: download.run(take), attempts, self._sleep)
         except RetryableError as error:
             if is_trusted and error.wait:
                 longest = min(error.wait, limits.total_seconds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from itertools import count
+from functools import partial
 
 from gsym.api.client.jobs import read_answer
 from gsym.api.client.symbolication_client import (
@@ -12,8 +12,7 @@ from gsym.api.client.symbolication_client import (
     failures,
 )
 from gsym.errors import SourceError, UnsupportedError
-from gsym.net.retry import RetryableError, check_later
-from gsym.net.server_connection import read_body, refuse_redirect
+from gsym.net.retry import RetryableError
 from gsym.net.web_address import request_headers
 
 try:
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.api.client.jobs import JobAnswer
-    from gsym.api.client.symbolication_client import ClientSettings
-    from gsym.net.web_address import WebAddress
+    from gsym.api.client.symbolication_client import ClientSettings, Sending
 
 
 _SMALL = 1 << 16  # bytes of an answer that is decoded at once
@@ -101,55 +99,34 @@ class AsyncSymbolicationClient:
         Raises:
             ServerError: The server does not respond, or redirects.
         """
-        conversation = self._conversation
-        until = time.monotonic() + conversation.settings.total_timeout
-        address = conversation.address.below(path.lstrip("/"))
-        body, headers = conversation.encoded(payload)
-        wait_before = conversation.waits(str(address))
-        with failures(str(address)):
-            for number in count(1):
+        sending = self._conversation.sending(path, payload)
+        with failures(str(sending.address)):
+            while True:
                 try:
-                    return await self._ask(address, headers, body, until)
+                    return await self._ask(sending)
                 except RetryableError as error:
-                    error.attempts = number
-                    wait = wait_before(error)
-                    if wait is None or time.monotonic() + wait >= until:
-                        raise
+                    wait = sending.attempts.wait_after(error)
                 await anyio.sleep(wait)
-        raise AssertionError  # count() does not end
 
-    async def _ask(
-        self,
-        address: WebAddress,
-        headers: list[tuple[str, str]],
-        body: bytes,
-        until: float,
-    ) -> tuple[int, Any]:
+    async def _ask(self, sending: Sending) -> tuple[int, Any]:
         """Status and JSON of the answer to one request.
 
         Raises:
             SourceError: The server does not respond, or redirects.
         """
-        conversation = self._conversation
-        if address.authorization:
-            headers = [*headers, ("Authorization", address.authorization)]
-        most = conversation.settings.most_bytes
+        address, headers, body, until, _ = sending
+        most = self._conversation.settings.most_bytes
+        sent = request_headers(address, headers)
+        content = bytearray()
         try:
             with anyio.fail_after(until - time.monotonic()):
                 async with self._client.stream(
-                    "POST",
-                    address.url,
-                    headers=request_headers(address, headers),
-                    content=body,
+                    "POST", address.url, headers=sent, content=body
                 ) as response:
-                    status, fields = response.status_code, dict(response.headers)
-                    refuse_redirect(address, status, fields)
-                    check_later(status, fields)
-                    answer = bytearray()
                     async for piece in response.aiter_raw():
-                        answer += piece
-                        if len(answer) > most:
-                            break  # which `read_body` refuses
+                        content += piece
+                        if len(content) > most:
+                            break  # which `read` refuses
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise RetryableError("no answer in time") from error
         except httpx2.TransportError as error:
@@ -158,11 +135,9 @@ class AsyncSymbolicationClient:
                 raise SourceError(reason) from error
             is_unreachable = isinstance(error, httpx2.ConnectError)
             raise RetryableError(reason, is_unreachable=is_unreachable) from error
-
-        def decode() -> tuple[int, Any]:
-            found = read_body(Answer(status, fields, iter((bytes(answer),))), most)
-            return conversation.decoded(status, found)
-
-        if len(answer) < _SMALL and "content-encoding" not in fields:
-            return decode()
-        return await anyio.to_thread.run_sync(decode)
+        fields = dict(response.headers)
+        answer = Answer(response.status_code, fields, iter((bytes(content),)))
+        read = partial(self._conversation.read, address, answer)
+        if len(content) < _SMALL and "content-encoding" not in fields:
+            return read()
+        return await anyio.to_thread.run_sync(read)

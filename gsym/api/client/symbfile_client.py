@@ -16,6 +16,7 @@ from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import (
     LATER,
+    Attempts,
     RetryableError,
     RetryPolicy,
     read_retry_after,
@@ -158,7 +159,7 @@ class SymbfileClient(ServerClient):
                 raise RetryableError(last.reason, wait=last.wait)
 
         try:
-            retry(attempt, self._policy.wait_before, sleep=self._sleep)
+            retry(attempt, Attempts(self._policy), self._sleep)
         except RetryableError:
             pass  # the last attempt says why
         except (GsymError, OSError) as error:

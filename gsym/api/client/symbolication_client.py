@@ -26,8 +26,14 @@ from gsym.api.client.jobs import (
 from gsym.arguments import refusal, text_of
 from gsym.errors import ServerError, SourceError
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import RetryableError, check_later, retry
-from gsym.net.server_connection import ServerClient, read_body
+from gsym.net.retry import (
+    Attempts,
+    RetryableError,
+    RetryPolicy,
+    check_later,
+    retry,
+)
+from gsym.net.server_connection import ServerClient, read_body, refuse_redirect
 from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
 
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from gsym.net.connections import Answer
     from gsym.net.web_address import WebAddress
 
 
@@ -84,6 +91,16 @@ _VERSION_5 = "/symbolicate/v5"
 _VERSION_4 = "/symbolicate/v4"
 
 
+class Sending(NamedTuple):
+    """A request on its way."""
+
+    address: WebAddress
+    headers: list[tuple[str, str]]
+    body: bytes
+    until: float  # the end of its last attempt, as of `time.monotonic`
+    attempts: Attempts
+
+
 class Conversation:
     """Requests to one server and their failures, without a transport.
 
@@ -108,18 +125,36 @@ class Conversation:
             self._headers.append(("User-Agent", self.settings.user_agent))
         self.path: str = _VERSION_5
 
-    def encoded(self, payload: object) -> tuple[bytes, list[tuple[str, str]]]:
-        """Body and headers of a request."""
+    def sending(self, path: str, payload: object) -> Sending:
+        """A request that is to be sent now."""
         import json
 
+        settings, address = self.settings, self.address.below(path.lstrip("/"))
         body = json.dumps(payload, separators=(",", ":")).encode("ascii")
         headers = [*self._headers, ("Content-Type", "application/json")]
-        if self.settings.compresses:
+        if settings.compresses:
             import gzip
 
             body = gzip.compress(body, 6, mtime=0)
             headers.append(("Content-Encoding", "gzip"))
-        return body, headers
+        if address.authorization:
+            headers.append(("Authorization", address.authorization))
+
+        def tell(error: RetryableError, wait: float) -> None:
+            if wait:
+                _LOG.info("%s: %s; again in %.0f s", address, error.reason, wait)
+
+        policy = RetryPolicy(
+            len(settings.waits) + 1,
+            0.0,
+            settings.longest_wait,
+            waits=settings.waits,
+            cuts_waits=True,
+            needs_server=True,
+        )
+        until = time.monotonic() + settings.total_timeout
+        attempts = Attempts(policy, until, tell)
+        return Sending(address, headers, body, until, attempts)
 
     def use_older(self, status: int, asked: str) -> None:
         """Continue with version 4, as the server lacks the path *asked*.
@@ -133,29 +168,17 @@ class Conversation:
             raise ServerError(reason, path=str(self.address))
         self.path = _VERSION_4
 
-    def waits(self, url: str) -> Callable[[RetryableError], float | None]:
-        """Seconds to wait after each failure of a request; None to give up."""
-        waits = iter(self.settings.waits)
-
-        def wait_before(error: RetryableError) -> float | None:
-            wait = next(waits, None)
-            # Where nobody listens, a wait for minutes would only hide a wrong address.
-            if wait is None or error.is_unreachable:
-                return None
-            if error.wait is not None:
-                wait = min(error.wait, self.settings.longest_wait)
-            if wait:
-                _LOG.info("%s: %s; again in %.0f s", url, error.reason, wait)
-            return wait
-
-        return wait_before
-
-    def decoded(self, status: int, body: bytes) -> tuple[int, Any]:
-        """Status and JSON of a response.
+    def read(self, address: WebAddress, answer: Answer) -> tuple[int, Any]:
+        """Status and JSON of an answer.
 
         Raises:
-            RetryableError: It is not JSON.
+            RetryableError: It is not JSON, or may be another one later.
+            SourceError: It redirects.
         """
+        status = answer.status
+        refuse_redirect(address, status, answer.headers)
+        check_later(status, answer.headers)
+        body = read_body(answer, self.settings.most_bytes)
         try:
             return status, _decoded(body)
         except (ValueError, RecursionError):
@@ -294,19 +317,17 @@ class SymbolicationClient(ServerClient):
             ServerError: The server does not respond, or redirects.
         """
         conversation = self._conversation
-        until = time.monotonic() + conversation.settings.total_timeout
-        url = str(conversation.address.below(path.lstrip("/")))
-        body, headers = conversation.encoded(payload)
+        sending = conversation.sending(path, payload)
+        address, headers, body, until, attempts = sending
 
         def attempt() -> tuple[int, Any]:
-            with self._ask(path, headers, body, until) as answer:
-                check_later(answer.status, answer.headers)
-                found = read_body(answer, conversation.settings.most_bytes)
-                return conversation.decoded(answer.status, found)
+            with self._connections.ask(
+                address, headers, body=body, is_trusted=True, until=until
+            ) as answer:
+                return conversation.read(address, answer)
 
-        with failures(url):
-            wait_before = conversation.waits(url)
-            return retry(attempt, wait_before, sleep=self._sleep, until=until)
+        with failures(str(address)):
+            return retry(attempt, attempts, self._sleep)
 
 
 @contextmanager

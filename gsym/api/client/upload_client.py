@@ -10,7 +10,7 @@ from urllib.parse import quote
 from gsym.errors import ServerError, SourceError
 from gsym.modules.key import ModuleKey, compare
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import RetryableError, RetryPolicy, check_later, retry
+from gsym.net.retry import Attempts, RetryPolicy, check_later, retry
 from gsym.net.server_connection import ServerClient, file_pieces, read_body
 from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gsym.net.connections import Answer
 
-_POLICY = RetryPolicy(attempts=6, first_wait=1.0, longest_wait=300.0)
+_POLICY = RetryPolicy(6, first_wait=1.0, longest_wait=300.0, needs_server=True)
 _MOST_ANSWER = 1 << 20  # bytes
 _LIMITS = TransferLimits(
     # A server converts a file before it answers, which takes minutes.
@@ -144,12 +144,8 @@ class UploadClient(ServerClient):
             with self._ask(path, headers, body(), until, query=query) as answer:
                 return _read(answer)
 
-        def wait_before(error: RetryableError) -> float | None:
-            # Where nobody listens, a wait would only hide a wrong address.
-            return None if error.is_unreachable else _POLICY.wait_before(error)
-
         try:
-            return retry(attempt, wait_before, sleep=self._sleep)
+            return retry(attempt, Attempts(_POLICY), self._sleep)
         except SourceError as error:
             attempts = getattr(error, "attempts", 1)
             tried = f" ({attempts} attempts)" if attempts > 1 else ""
