@@ -40,28 +40,20 @@ class RetryableError(SourceError):
 
 
 class RetryPolicy(NamedTuple):
-    """The choice when to repeat a request that failed; times are in seconds.
+    """The choice when to repeat a request that failed; times are in seconds."""
 
-    Attributes:
-        attempts: Maximum number of attempts.
-        first_wait: Wait before the second attempt. It doubles with each attempt. Up to
-            half is subtracted at random, so that clients do not all return at once.
-        longest_wait: If a server asks for a longer one, it is not asked again.
-        longest_backoff: Maximum of other waits.
-        chance: A number from 0 to 1, drawn at random.
-        waits: Those before all further attempts, in place of what doubles.
-        cuts_waits: Whether it is asked again, after *longest_wait*.
-        needs_server: Whether to give up where no connection can be opened: a wait would
-            only hide a wrong address.
-    """
-
-    attempts: int
+    attempts: int  # maximum number of attempts
+    # wait before the second attempt. It doubles with each attempt. Up to half is
+    # subtracted at random, so that clients do not all return at once
     first_wait: float
-    longest_wait: float
-    longest_backoff: float = 30.0
-    chance: Callable[[], float] = random.random
+    longest_wait: float  # if a server asks for a longer one, it is not asked again
+    longest_backoff: float = 30.0  # maximum of other waits
+    chance: Callable[[], float] = random.random  # A number from 0 to 1, drawn at random
+    # those before all further attempts, in place of what doubles
     waits: tuple[float, ...] = ()
-    cuts_waits: bool = False
+    cuts_waits: bool = False  # whether it is asked again, after *longest_wait*
+    # whether to give up where no connection can be opened: a wait would only hide a
+    # wrong address
     needs_server: bool = False
 
 

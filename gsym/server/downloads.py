@@ -244,17 +244,11 @@ class _Downloads:
 
 
 class _Found(NamedTuple):
-    """A module that was asked for.
+    """A module that was asked for."""
 
-    Attributes:
-        entry: The module; None if it was not found.
-        reason: Why it was not.
-        unsure: Why it may be another build.
-    """
-
-    entry: Entry | None
-    reason: str
-    unsure: str = ""
+    entry: Entry | None  # the module; None if it was not found
+    reason: str  # why it was not
+    unsure: str = ""  # why it may be another build
 
 
 def _try_open(entry: Entry, kind: str) -> FileBody | TextBody | None:

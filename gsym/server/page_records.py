@@ -20,19 +20,12 @@ _LEVELS = ("names of functions", "source lines", "inlined calls")
 
 
 class CallShown(msgspec.Struct):
-    """A function at an address.
+    """A function at an address."""
 
-    Attributes:
-        function: Its name, demangled.
-        file: Path of the source; "" if unknown.
-        line: From 1; 0 if unknown.
-        offset: From the start of the function, hexadecimal.
-    """
-
-    function: str
-    file: str
-    line: int
-    offset: str
+    function: str  # its name, demangled
+    file: str  # path of the source; "" if unknown
+    line: int  # from 1; 0 if unknown
+    offset: str  # from the start of the function, hexadecimal
 
 
 class AttemptShown(msgspec.Struct):
@@ -46,35 +39,20 @@ class AttemptShown(msgspec.Struct):
 
 
 class ModuleShown(msgspec.Struct):
-    """A module of the store.
+    """A module of the store."""
 
-    Attributes:
-        debug_file: Name of the file with debug information.
-        debug_id: Digits of the GUID and the age.
-        code_file: Name of the binary if it differs.
-        code_id: Build id, LC_UUID, or time stamp and image size.
-        os: "Linux", "mac" or "windows".
-        architecture: Such as "x86_64".
-        size: Total bytes of its files.
-        functions: Number of functions; 0 if it is not converted yet.
-        level: The detail of its symbols.
-        source: Origin of the debug information.
-        added: Seconds since 1970.
-        is_incomplete: Whether files with debug information could not be read.
-    """
-
-    debug_file: str
-    debug_id: str
-    code_file: str
-    code_id: str
-    os: str
-    architecture: str
-    size: int
-    functions: int
-    level: str
-    source: str
-    added: float
-    is_incomplete: bool
+    debug_file: str  # name of the file with debug information
+    debug_id: str  # digits of the GUID and the age
+    code_file: str  # name of the binary if it differs
+    code_id: str  # build id, LC_UUID, or time stamp and image size
+    os: str  # "Linux", "mac" or "windows"
+    architecture: str  # such as "x86_64"
+    size: int  # total bytes of its files
+    functions: int  # number of functions; 0 if it is not converted yet
+    level: str  # the detail of its symbols
+    source: str  # origin of the debug information
+    added: float  # seconds since 1970
+    is_incomplete: bool  # whether files with debug information could not be read
 
 
 def attempts_shown(attempts: Iterable[Attempt]) -> list[AttemptShown]:

@@ -57,19 +57,13 @@ REPORT_PARAMETERS = {
 
 
 class ReportQuery(msgspec.Struct):
-    """Statements of a request about its report.
+    """Statements of a request about its report."""
 
-    Attributes:
-        module: Module of addresses without one: its name, or `NAME/DEBUGID`.
-        choices: Debug ids by index of the module, chosen among modules of one name.
-        load_addresses: Where modules start in the process, by name.
-        context: Number of source lines before and after that of each call.
-    """
-
-    module: str = ""
+    module: str = ""  # module of addresses without one: its name, or `NAME/DEBUGID`
+    # debug ids by index of the module, chosen among modules of one name
     choices: dict[int, str] = {}
-    load_addresses: dict[str, int] = {}
-    context: int = 0
+    load_addresses: dict[str, int] = {}  # where modules start in the process, by name
+    context: int = 0  # number of source lines before and after that of each call
 
 
 def read_query(query: Any) -> ReportQuery:

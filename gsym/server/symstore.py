@@ -27,16 +27,11 @@ _MAX_ID = 64
 
 
 class SymstoreFile(NamedTuple):
-    """A file that was asked for.
+    """A file that was asked for."""
 
-    Attributes:
-        key: Its module.
-        kind: As of debuginfod.
-        magics: How it may start; () for an ELF file, which has a build id to check.
-    """
-
-    key: ModuleKey
-    kind: str
+    key: ModuleKey  # its module
+    kind: str  # as of debuginfod
+    # how it may start; () for an ELF file, which has a build id to check
     magics: tuple[bytes, ...] = ()
 
 

@@ -28,15 +28,11 @@ _SCHEMES = ("bearer ", "apikey ")
 
 
 class Holder(NamedTuple):
-    """The holder of a token.
+    """The holder of a token."""
 
-    Attributes:
-        name: For the log.
-        scopes: What it may do: `read`; `upload` modules that the store lacks; `replace`
-            stored ones by better ones; send `profiles`; all of this is `admin`.
-    """
-
-    name: str
+    name: str  # for the log
+    # what it may do: `read`; `upload` modules that the store lacks; `replace` stored
+    # ones by better ones; send `profiles`; all of this is `admin`
     scopes: frozenset[str]
 
     def may(self, scope: str) -> bool:

@@ -90,34 +90,22 @@ class AuthInfo(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class UploadedModule(msgspec.Struct):
-    """A module of an upload.
+    """A module of an upload."""
 
-    Attributes:
-        file: The file that it is from.
-        debug_file: Of the module.
-        debug_id: Of the module.
-        outcome: Whether it was added, replaced another one, or the other one was kept.
-    """
-
-    file: str
-    debug_file: str
-    debug_id: str
+    file: str  # the file that it is from
+    debug_file: str  # of the module
+    debug_id: str  # of the module
+    # whether it was added, replaced another one, or the other one was kept
     outcome: str
 
 
 class Upload(msgspec.Struct):
-    """The outcome of an upload.
+    """The outcome of an upload."""
 
-    Attributes:
-        size: Its bytes.
-        id: A number that the log has as well.
-        modules: The outcome for each.
-        skipped_keys: Files without a module, and those of modules that were kept.
-    """
-
-    size: int
-    id: int
-    modules: list[UploadedModule]
+    size: int  # its bytes
+    id: int  # A number that the log has as well
+    modules: list[UploadedModule]  # the outcome for each
+    # files without a module, and those of modules that were kept
     skipped_keys: list[str]
 
 

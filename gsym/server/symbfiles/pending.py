@@ -73,19 +73,12 @@ class FinishedUploads:
 
 
 class PendingLimits(NamedTuple):
-    """Limits of incomplete uploads.
+    """Limits of incomplete uploads."""
 
-    Attributes:
-        size: Total bytes of the parts of a symbfile.
-        of_key: Incomplete uploads of one API key.
-        in_all: Incomplete uploads of all keys.
-        seconds: Time without a new part after which an upload is removed.
-    """
-
-    size: int
-    of_key: int
-    in_all: int
-    seconds: float
+    size: int  # total bytes of the parts of a symbfile
+    of_key: int  # incomplete uploads of one API key
+    in_all: int  # incomplete uploads of all keys
+    seconds: float  # time without a new part after which an upload is removed
 
 
 LOCK = "lock"

@@ -30,19 +30,12 @@ if TYPE_CHECKING:
 
 
 class Refusal(NamedTuple):
-    """A reason to refuse a part.
+    """A reason to refuse a part."""
 
-    Attributes:
-        code: Error code in the answer.
-        status: HTTP status code.
-        when: Description for the manual.
-        retry_after: Seconds until the client may try again; 0: it should not.
-    """
-
-    code: str
-    status: int
-    when: str
-    retry_after: int = 0
+    code: str  # error code in the answer
+    status: int  # HTTP status code
+    when: str  # description for the manual
+    retry_after: int = 0  # seconds until the client may try again; 0: it should not
 
 
 INTERNAL = Refusal("1000", 500, "internal error, described in the log")
@@ -140,19 +133,12 @@ def refusal_response(error: PartError, uuid: str) -> Response:
 
 
 class PartHeader(NamedTuple):
-    """The headers of a part of a symbfile.
+    """The headers of a part of a symbfile."""
 
-    Attributes:
-        file_id: FileID of the executable.
-        part: Number of the part, from 0.
-        parts: Number of parts; None if this request does not contain it.
-        size: Bytes of the part.
-    """
-
-    file_id: FileId
-    part: int
-    parts: int | None
-    size: int
+    file_id: FileId  # FileID of the executable
+    part: int  # number of the part, from 0
+    parts: int | None  # number of parts; None if this request does not contain it
+    size: int  # bytes of the part
 
 
 _SCHEME = "apikey "
