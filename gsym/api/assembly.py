@@ -9,8 +9,8 @@ import msgspec
 
 from gsym.api.request import (
     DebugId,
-    ExtensionError,
     Number,
+    RequestError,
     decode_request,
     read_number,
 )
@@ -77,9 +77,9 @@ def read_assembly_request(body: bytes) -> AssemblyRequest:
     try:
         key = request.key
     except ValueError as error:
-        raise ExtensionError(str(error)) from None
+        raise RequestError(str(error)) from None
     if not key.debug_id and not key.code_id:
-        raise ExtensionError("name the module by its debugId or codeId")
+        raise RequestError("name the module by its debugId or codeId")
     return request
 
 
@@ -93,13 +93,13 @@ def answer_assembly(
     """The body of a response; opening the module may take long.
 
     Raises:
-        ExtensionError: There is no such code, or too much of it.
+        RequestError: There is no such code, or too much of it.
         UnsupportedError: The disassembler is not installed.
     """
     start = read_number(request.start_address, "startAddress")
     size = read_number(request.size, "size")
     if size > most:
-        raise ExtensionError(f"please limit the size to <= {most:#x} bytes", _TOO_LARGE)
+        raise RequestError(f"please limit the size to <= {most:#x} bytes", _TOO_LARGE)
     key = request.key
     module = symbolizer.open(key)
     names = _Names(module.reader)
@@ -117,7 +117,7 @@ def answer_assembly(
         if is_there
         else "no binary of this module found"
     )
-    raise ExtensionError(reason, _NOT_FOUND)
+    raise RequestError(reason, _NOT_FOUND)
 
 
 def open_binaries(
@@ -206,9 +206,9 @@ def _disassembled(
         address -= address % reader.alignment
         code = bytes(binary.code_at(address, size + _LONGEST_INSTRUCTION))
     except FormatError as error:
-        raise ExtensionError(error.reason, _NOT_FOUND) from None
+        raise RequestError(error.reason, _NOT_FOUND) from None
     except UnsupportedError as error:
-        raise ExtensionError(error.reason) from None
+        raise RequestError(error.reason) from None
     if not code:
         return None
     instructions = list(reader.read(code, start, size))

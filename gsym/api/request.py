@@ -18,7 +18,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from gsym.errors import CopyableError, GsymError
+from gsym.errors import GsymError
 from gsym.model import UINT64_END
 from gsym.reading.named_address import split_name
 
@@ -73,15 +73,20 @@ class Job(msgspec.Struct, frozen=True):
     error: str = ""  # why the job is not answered
 
 
-class RequestError(CopyableError):
-    """The request is invalid or too large."""
+class RequestError(GsymError):
+    """The request is invalid or too large, or what it asks for does not exist.
 
-    def __init__(self, title: str, reason: str, status: int = _BAD_REQUEST) -> None:
-        super().__init__(title)
-        # the message for the client; contains nothing of the request
-        self.title = title
-        self.reason = reason  # the kind of error, in one word, for statistics
-        self.status = status  # HTTP status
+    Attributes:
+        status: HTTP status of the answer.
+        kind: One word for statistics; "" where there are none.
+    """
+
+    def __init__(
+        self, reason: str, status: int = _BAD_REQUEST, *, kind: str = ""
+    ) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.kind = kind
 
 
 def read_v5(body: bytes, limits: RequestLimits) -> list[Job]:
@@ -97,7 +102,7 @@ def read_v5(body: bytes, limits: RequestLimits) -> list[Job]:
     if type(jobs) in {list, str, dict} and len(jobs) > limits.jobs:
         raise RequestError(
             f"please limit number of jobs in a single request to <= {limits.jobs}",
-            "too_many_jobs",
+            kind="too_many_jobs",
         )
     if type(jobs) is not list:
         if type(jobs) in {str, dict} and jobs:
@@ -126,7 +131,7 @@ def _decode(body: bytes) -> Any:
             return json.loads(body.decode())
         except (ValueError, RecursionError):
             pass
-    raise RequestError("Payload is not valid JSON", "bad_json")
+    raise RequestError("Payload is not valid JSON", kind="bad_json")
 
 
 def _check_jobs(
@@ -143,7 +148,7 @@ def _check_jobs(
             errors.append(error)
             if not answers_rest or error.status != _BAD_REQUEST:
                 raise
-            checked.append(Job([], [], error=error.title))
+            checked.append(Job([], [], error=error.reason))
     if errors and len(errors) == len(jobs):
         raise errors[0]
     return checked
@@ -176,7 +181,7 @@ def _check_job(job: Any, number: int, left: _Left, *, answers_rest: bool) -> Job
         error = error or next(iter(problems.values()), "")
     if error:
         raise RequestError(
-            f"job {number} has invalid modules: {error}", "invalid_modules"
+            f"job {number} has invalid modules: {error}", kind="invalid_modules"
         )
     if problems:
         modules = [_as_pair(module) for module in modules]
@@ -211,15 +216,15 @@ def _as_pair(module: Any) -> list[str]:
 
 
 def _refuse(title: str) -> NoReturn:
-    raise RequestError(title, "invalid_job")
+    raise RequestError(title, kind="invalid_job")
 
 
 def _check_left(left: int, what: str, limit: int) -> None:
     if left < 0:
         raise RequestError(
             f"please limit number of {what} in a single request to <= {limit}",
-            f"too_many_{what}",
             _TOO_LARGE,
+            kind=f"too_many_{what}",
         )
 
 
@@ -279,7 +284,9 @@ def _check_stacks(
                 break
             checked.append(columns)
     if fault:
-        raise RequestError(f"job {job} has invalid stacks: {fault}", "invalid_stacks")
+        raise RequestError(
+            f"job {job} has invalid stacks: {fault}", kind="invalid_stacks"
+        )
     return checked
 
 
@@ -337,20 +344,12 @@ Number = Annotated[str, Meta(extra_json_schema={"pattern": "^0x[0-9a-fA-F]{1,16}
 DebugId = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9A-F]{33}$"})]
 
 
-class ExtensionError(GsymError):
-    """The request cannot be answered."""
-
-    def __init__(self, reason: str, status: int = _BAD_REQUEST) -> None:
-        super().__init__(reason)
-        self.status = status  # for HTTP
-
-
 def decode_request(body: bytes, kind: type[Fields]) -> Fields:
     """The fields of a request; unknown ones are ignored."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ExtensionError(f"Couldn't parse request: {error}") from None
+        raise RequestError(f"Couldn't parse request: {error}") from None
 
 
 def read_number(text: str, name: str) -> int:
@@ -362,4 +361,4 @@ def read_number(text: str, name: str) -> int:
         return int(digits, 16)
     except ValueError:
         reason = f"Couldn't parse request: {name} is not a 0x number"
-        raise ExtensionError(reason) from None
+        raise RequestError(reason) from None

@@ -9,8 +9,8 @@ import msgspec
 
 from gsym.api.request import (
     DebugId,
-    ExtensionError,
     Number,
+    RequestError,
     decode_request,
     read_number,
 )
@@ -132,7 +132,7 @@ def answer_source(
     """The body of a response; opening the module may take long.
 
     Raises:
-        ExtensionError: There is no such file for that address.
+        RequestError: There is no such file for that address.
     """
     paths, sources = _files(request, symbolizer)
     for path in paths:
@@ -146,14 +146,14 @@ def answer_source(
                 reason += roots.where(path)
                 if link := SourceLinks(sources.links).of(path):
                     reason += f"; the debug information names {link[:_LONGEST]}"
-                raise ExtensionError(reason, _NOT_FOUND)
+                raise RequestError(reason, _NOT_FOUND)
             if len(text) > most:
                 reason = f"the file has more than {most} bytes"
-                raise ExtensionError(reason, _TOO_LARGE)
+                raise RequestError(reason, _TOO_LARGE)
             source = text.decode("utf-8", "replace")
             return msgspec.json.encode(SourceAnswer(None, None, request.file, source))
     reason = f"no frame at this address is in the file '{request.file[:_LONGEST]}'"
-    raise ExtensionError(reason, _NOT_FOUND)
+    raise RequestError(reason, _NOT_FOUND)
 
 
 def _files(
@@ -163,13 +163,13 @@ def _files(
     try:
         key = key_of_debug_id(request.debug_name, request.debug_id)
     except ValueError:
-        raise ExtensionError(f"invalid debug id '{request.debug_id[:80]}'") from None
+        raise RequestError(f"invalid debug id '{request.debug_id[:80]}'") from None
     offset = read_number(request.module_offset, "moduleOffset")
     try:
         found = symbolizer.symbolize(key, offset=offset)
     except FormatError as error:
-        raise ExtensionError(f"damaged symbols: {error.reason}", _NOT_FOUND) from None
+        raise RequestError(f"damaged symbols: {error.reason}", _NOT_FOUND) from None
     if found.lookup is None:
-        raise ExtensionError("no symbols for this address", _NOT_FOUND)
+        raise RequestError("no symbols for this address", _NOT_FOUND)
     paths = [frame.path for frame in found.lookup.frames if frame.path]
     return paths, sources_of_module(found.module.reader)

@@ -6,7 +6,7 @@ answers. Batches are then made one at a time, each when the client has read the 
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 
 from starlette.routing import Route
 
@@ -18,11 +18,11 @@ from gsym.arrow.stream import (
     read_batches,
     too_much,
 )
-from gsym.errors import FormatError, GsymError, LimitError, UnsupportedError
+from gsym.errors import UnsupportedError
 from gsym.modules.key import key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
 from gsym.server.bodies import LARGE, HeldBody, request_body
-from gsym.server.errors import HttpError, in_time
+from gsym.server.errors import HttpError, answered, in_time
 from gsym.server.file_responses import HoldingResponse
 from gsym.server.service import Wanted
 
@@ -38,11 +38,6 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 _OUTPUTS = ("stack", "frames")
 _PARAMETERS = ("module", "address", "return_address", "base", "output")
-_STATUSES: tuple[tuple[type[GsymError], int], ...] = (
-    (LimitError, 413),
-    (FormatError, 400),
-    (UnsupportedError, 415),
-)
 _MAX_ID = 1024  # bytes or characters of an id with a name
 
 
@@ -156,7 +151,7 @@ async def _begin(
         raise HttpError(501, error.reason) from None
     names = options.get("module") or "build_id", options.get("address") or "address"
     most = limits.max_answer if options.get("output") == "frames" else None
-    with _errors():
+    with answered():
         batches = await run(read_batches, body, limits.max_body)
         values, addresses = await run(contents_of, batches, *names)
         if addresses > limits.max_frames:
@@ -183,7 +178,7 @@ async def _checked(
     with HeldBody(service.answer_budget) as held:
         largest = 0
         while True:
-            with service.files.guarded() as used, _errors():
+            with service.files.guarded() as used, answered():
                 used.extend(modules.opened)
                 piece = await service.run(next, pieces, None)
             if piece is None:
@@ -192,17 +187,3 @@ async def _checked(
                 held.take(len(piece) - largest)
                 largest = len(piece)
             yield piece
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """Answer what is wrong with the batches.
-
-    Raises:
-        HttpError: They are damaged, unsuitable or too many.
-    """
-    try:
-        yield
-    except (LimitError, FormatError, UnsupportedError) as error:
-        status = next(code for kind, code in _STATUSES if isinstance(error, kind))
-        raise HttpError(status, error.reason) from None

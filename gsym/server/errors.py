@@ -10,6 +10,11 @@ from anyio import fail_after
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from gsym.api.request import RequestError
+from gsym.confined.process import ConfinedError
+from gsym.errors import GsymError, LimitError, SourceError, UnsupportedError
+from gsym.store.publication import IdTakenError
+
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,6 +22,14 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
+# Statuses of errors; the first that fits is answered, and 400 for all others.
+_STATUSES = (
+    (LimitError, 413),
+    (ConfinedError, 422),
+    (SourceError, 502),
+    (IdTakenError, 403),
+    (UnsupportedError, 415),
+)
 _RETRY_AFTER = 5  # seconds, after which a slow answer may be there sooner
 
 
@@ -74,6 +87,27 @@ def in_time(seconds: float, status: int = 503, **answer: Any) -> Iterator[None]:
             yield
     except TimeoutError:
         raise HttpError(status, **(answer or {"retry_after": _RETRY_AFTER})) from None
+
+
+def http_error(error: GsymError) -> HttpError:
+    """The answer to a request for whose fault an error was raised."""
+    if isinstance(error, RequestError):
+        return HttpError(error.status, error.reason)
+    statuses = (status for kind, status in _STATUSES if isinstance(error, kind))
+    return HttpError(next(statuses, 400), error.reason)
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """Answer the errors of a block, as `http_error` does.
+
+    Raises:
+        HttpError: In place of a GsymError.
+    """
+    try:
+        yield
+    except GsymError as error:
+        raise http_error(error) from None
 
 
 class ErrorBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -10,9 +10,8 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from gsym.api.source import SourceRoots
-from gsym.confined.process import ConfinedError
 from gsym.containers.recognition import COMPRESSED, HEAD_SIZE, recognise
-from gsym.errors import GsymError, LimitError
+from gsym.errors import LimitError
 from gsym.memory.elf_core import is_core
 from gsym.memory.microdump import has_microdump
 from gsym.memory.minidump import MAGIC
@@ -23,7 +22,7 @@ from gsym.reports.source_lines import SourceLines
 from gsym.reports.stacks.recognition import parse_report
 from gsym.server.bodies import SpooledBodies, request_body, spool_body
 from gsym.server.dumps import DumpReader
-from gsym.server.errors import HttpError, in_time, private_response
+from gsym.server.errors import HttpError, answered, in_time, private_response
 from gsym.server.page_records import module_shown, shown
 from gsym.server.upkeep import has_free_space
 from gsym.store.listing import StoreListing
@@ -155,7 +154,7 @@ class Reports:
         self, request: Request, query: ReportQuery
     ) -> tuple[ReportWork, Report]:
         service, limits = self._service, self._service.settings.limits
-        try:
+        with answered():
             async with self._bodies.folder() as folder:
                 if not has_free_space(service.settings, limits.max_dump):
                     raise HttpError(507, closes=True)
@@ -166,12 +165,6 @@ class Reports:
                     if isinstance(found, str):
                         return await self.of_text(found, query)
                     return await self._of_stack(found, query)
-        except LimitError as error:
-            raise HttpError(413, error.reason, closes=True) from None
-        except ConfinedError as error:
-            raise HttpError(422, error.reason) from None
-        except GsymError as error:
-            raise HttpError(400, error.reason) from None
 
     def _read(self, path: str, folder: str) -> ParsedReport | str:
         """The stacks of a dump, or a text that was compressed."""

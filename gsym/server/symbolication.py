@@ -14,13 +14,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.api.assembly import answer_assembly, read_assembly_request
-from gsym.api.request import ExtensionError, RequestError, read_v4, read_v5
+from gsym.api.request import RequestError, read_v4, read_v5
 from gsym.api.response import answer_v4, answer_v5, debug_statistics
 from gsym.api.source import SourceRoots, answer_source, read_source_request
 from gsym.api.symbolication import Symbolication
 from gsym.errors import LimitError
 from gsym.server.bodies import HeldAnswer, request_body
-from gsym.server.errors import HttpError, in_time
+from gsym.server.errors import HttpError, http_error, in_time
 from gsym.server.mapped_files import TruncatedFileError
 
 TYPE_CHECKING = bool()
@@ -60,8 +60,8 @@ class _Answering:
         try:
             jobs = _READERS[self._version](body, service.request_limits)
         except RequestError as error:
-            service.metrics.request_errors.labels(error.reason).inc()
-            raise HttpError(error.status, error.title) from None
+            service.metrics.request_errors.labels(error.kind).inc()
+            raise http_error(error) from None
         work = Symbolication(jobs)
         return work, work.open_known(service.symbolizer)
 
@@ -174,8 +174,8 @@ def _route(path: str, answer: Callable[[bytes], bytes], service: Service) -> Rou
             try:
                 with service.files.guarded():
                     text = await service.opening.run(answer, body)
-            except ExtensionError as error:
-                raise HttpError(error.status, error.reason) from None
+            except RequestError as error:
+                raise http_error(error) from None
         return Response(text, media_type="application/json")
 
     return Route(path, endpoint, methods=["POST"])

@@ -24,27 +24,22 @@ from gsym.confined.adding import (
     publish_described,
     read_descriptions,
 )
-from gsym.confined.process import (
-    ConfinedError,
-    confinement_report,
-    run_confined,
-)
+from gsym.confined.process import confinement_report, run_confined
 from gsym.confined.uploads import member_key
-from gsym.errors import FormatError, GsymError, LimitError, SourceError
+from gsym.errors import FormatError, GsymError
 from gsym.modules.key import ModuleKey, is_hex
 from gsym.net.limits import TransferLimits
 from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
 from gsym.server.bodies import SpooledBodies, spool_body, too_large
-from gsym.server.errors import HttpError, json_response
+from gsym.server.errors import HttpError, answered, json_response
 from gsym.server.modules import child_limits, store_path
 from gsym.server.monitoring import FOLDER_VARIABLE
 from gsym.server.tokens import REPLACE, UPLOAD
 from gsym.server.upkeep import has_free_space
 from gsym.store.directory import Store
 from gsym.store.layout import name_problem, normal_debug_id
-from gsym.store.publication import IdTakenError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -72,12 +67,6 @@ STATED = {
 }
 _WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _NEVER = 253402300799  # the end of year 9999, in seconds since 1970
-_STATUS_OF_ERROR = (
-    (LimitError, 413),
-    (ConfinedError, 422),
-    (SourceError, 502),
-    (IdTakenError, 403),
-)
 
 
 class AuthInfo(msgspec.Struct, forbid_unknown_fields=True):
@@ -222,7 +211,7 @@ class _Uploads:
 
     def _publish(self, holder: Holder, folder: str, path: str, sent: _Sent) -> Upload:
         source, size = "upload", os.path.getsize(path)
-        try:
+        with answered():
             names, urls = self._unpack(folder, path, sent.content_type, sent.name)
             if urls and not names:
                 folder = os.path.join(folder, "fetched")
@@ -233,14 +222,7 @@ class _Uploads:
                 names, _ = self._unpack(folder, path, "", name)
             answer = self._convert(folder, names, sent.module)
             added = self._add(answer, holder, folder, names, source)
-            return Upload(size, *added)
-        except GsymError as error:
-            statuses = (
-                status for kind, status in _STATUS_OF_ERROR if isinstance(error, kind)
-            )
-            raise HttpError(next(statuses, 400), error.reason) from None
-        except ValueError as error:
-            raise HttpError(400, str(error)) from None
+        return Upload(size, *added)
 
     def _unpack(
         self, folder: str, body: str, content_type: str, name: str

@@ -34,7 +34,7 @@ def serve(symbolizer: Symbolizer) -> Server:
         try:
             jobs = read_v5(request.body, RequestLimits())
         except RequestError as error:
-            return Reply(json.dumps({"title": error.title}).encode(), error.status)
+            return Reply(json.dumps({"title": error.reason}).encode(), error.status)
         work = Symbolication(jobs)
         work.open_all(symbolizer)
         return Reply(bytes(answer_v5(work)))

@@ -34,7 +34,7 @@ def test_an_invalid_job_is_refused(
         # In a list of jobs it is refused with the same words.
         with pytest.raises(RequestError) as refused:
             read_v5(b'{"jobs": [' + encoded(body) + b"]}", LIMITS)
-        assert refused.value.title == title
+        assert refused.value.reason == title
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ def test_the_size_of_a_request_is_limited(
     with pytest.raises(RequestError) as refused:
         read_v5(encoded(beyond), limits)
     limit = getattr(limits, what)
-    assert refused.value.title == (
+    assert refused.value.reason == (
         f"please limit number of {what} in a single request to <= {limit}"
     )
     assert refused.value.status == (400 if what == "jobs" else 413)
-    assert refused.value.reason == f"too_many_{what}"
+    assert refused.value.kind == f"too_many_{what}"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])

@@ -169,7 +169,7 @@ def _read_job(number: int, job: Any) -> Job | str:
     try:
         return read_v4(json.dumps(job).encode(), limits)[0]
     except RequestError as error:
-        return error.title.replace("job 0 ", f"job {number} ", 1)
+        return error.reason.replace("job 0 ", f"job {number} ", 1)
 
 
 def job_lines(number: int, answer: JobAnswer) -> Iterator[str]:

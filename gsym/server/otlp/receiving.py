@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.containers import DEBUG_DIRECTORIES
-from gsym.errors import FormatError, LimitError
+from gsym.errors import LimitError
 from gsym.modules.finder import Finder
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
@@ -23,7 +23,7 @@ from gsym.profiles.binaries import Binaries
 from gsym.profiles.otlp_completion import OtlpCompletion
 from gsym.profiles.symbolizing import symbolize
 from gsym.server.bodies import request_body
-from gsym.server.errors import HttpError, in_time
+from gsym.server.errors import HttpError, answered, in_time
 from gsym.server.logs import LOGGED
 from gsym.server.otlp.forwarding import open_collector
 from gsym.server.otlp.status import PROTOBUF, status_response
@@ -84,15 +84,10 @@ async def _answer(
         raise HttpError(415, f"Content-Type must be {PROTOBUF}", closes=True)
     facts: dict[str, Any] = request.scope.setdefault(LOGGED, {})
     async with request_body(request, service, limits.max_body) as body:
-        try:
-            with in_time(limits.request_timeout):
-                completed, counts = await _symbolized(body, service, turn)
-                facts |= counts
-                answer = await _forwarded(completed, service, collector)
-        except FormatError as error:
-            raise HttpError(400, str(error)) from None
-        except LimitError as error:
-            raise HttpError(413, f"please send less: {error}") from None
+        with answered(), in_time(limits.request_timeout):
+            completed, counts = await _symbolized(body, service, turn)
+            facts |= counts
+            answer = await _forwarded(completed, service, collector)
     return Response(answer, media_type=PROTOBUF)
 
 
