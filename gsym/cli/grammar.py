@@ -16,7 +16,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     Scanned = Iterator[tuple["Option | None", str]]
     Work = Callable[["Values"], int]
@@ -299,13 +299,7 @@ class Command:
                 many, or an operand is missing or left over.
             HelpRequested: `--help` or `--version` was given.
         """
-        given: list[tuple[str, str]] = []
-        words: list[str] = []
-        for option, value in self._scan(arguments, self.options):
-            if option is None:
-                words.append(value)
-            else:
-                given.append((option.name, value))
+        given, words = gathered(self._scan(arguments, self.options))
         names = {name for name, _ in given}
         if _HELP.name in names:
             raise HelpRequested(self.help())
@@ -344,6 +338,24 @@ class Command:
 
 _HELP = Option("-h, --help", "show this text")
 _VERSION = Option("--version", "show the version")
+
+
+def gathered(
+    scanned: Scanned, same_as: Mapping[str, str] = {}
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Name and value of each option in order, and the operands.
+
+    An option that is the *same_as* another one counts as both.
+    """
+    given: list[tuple[str, str]] = []
+    words: list[str] = []
+    for option, value in scanned:
+        if option is None:
+            words.append(value)
+        else:
+            names = (option.name, same_as.get(option.name))
+            given += [(name, value) for name in names if name]
+    return given, words
 
 
 # ---- the rules of getopt, as gsym and GNU have them

@@ -77,7 +77,12 @@ def test_without_options_all_is_as_llvm_has_it() -> None:
     assert options.functions == "linkage"
     assert options.inlines
     assert options.demangle
-    assert not any((options.addresses, options.pretty, options.basenames))
+    assert not options.flag("--addresses")
+    assert not options.flag("--pretty-print")
+    assert not options.basenames
+
+
+DEBUG = "--debug-file-directory"
 
 
 def test_an_option_is_read() -> None:
@@ -101,8 +106,8 @@ def test_an_option_is_read() -> None:
         ("-inlining", "inlines", True),
         ("-demangle=false", "demangle", False),
         ("--no-demangle -C", "demangle", True),
-        ("--print-address", "addresses", True),
-        ("-pa", "addresses", True),
+        ("--print-address", "--addresses", True),
+        ("-pa", "--addresses", True),
         ("-s", "basenames", True),
         ("-s --relativenames", "basenames", False),
         ("--output-style GNU", "style", "GNU"),
@@ -110,17 +115,22 @@ def test_an_option_is_read() -> None:
         ("--adjust-vma=0x10", "adjust_vma", 16),
         ("--print-source-context-lines 010", "context_lines", 8),
         ("--build-id=abc", "build_id", b"\x0a\xbc"),
-        ("--debug-file-directory=a --fallback-debug-path b", "debug_directories", 0),
-        ("--gsym-file-directory=a", "gsym_directories", ["a"]),
-        ("--dwp=x --dwp=", "dwp", None),
+        ("--debug-file-directory=a --fallback-debug-path b", DEBUG, ["a", "b"]),
+        ("--gsym-file-directory=a", "--gsym-file-directory", ["a"]),
+        ("--dwp=x --dwp=", "--dwp", ["x", ""]),
         ("1 - -a 2", "inputs", ["1", "-", "2"]),
         ("--debuginfod --no-debuginfod", "debuginfod", False),
         ("--debuginfod", "debuginfod", True),
         ("--cache-size=1 --color --color=auto --dia --skip-line-zero", "inputs", []),
         ("--untag-addresses --no-untag-addresses", "inputs", []),
     ]:
-        expected = ["a", "b"] if attribute == "debug_directories" else value
-        assert getattr(parse(words.split()), attribute) == expected
+        options = parse(words.split())
+        if attribute[:2] != "--":
+            assert getattr(options, attribute) == value
+        elif value is True:
+            assert options.flag(attribute)
+        else:
+            assert options.texts(attribute) == value
 
 
 @pytest.mark.parametrize(
@@ -160,8 +170,8 @@ def test_options_come_from_the_environment_and_from_files(
     options: Options = parse([f"@{outer}", "--output-style=JSON", "@no such file"])
     assert options.inputs == ['c"d', "e f", "", "last", "@no such file"]
     assert (options.obj, options.style) == ("a b", "JSON")
-    assert options.pretty
-    assert options.addresses
+    assert options.flag("--pretty-print")
+    assert options.flag("--addresses")
 
 
 def test_a_file_of_options_that_names_itself_ends(tmp_path: Path) -> None:

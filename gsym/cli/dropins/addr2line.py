@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.dropins.addr2line_options import PROGRAM, Options, parse
+from gsym.cli.dropins.addr2line_options import PROGRAM, parse
 from gsym.cli.dropins.streams import complain, say
 from gsym.cli.grammar import HelpRequested, UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from gsym.cli.grammar import Values
     from gsym.formatting.formatter import Formatter
 
 _LINE_SIZE = 99  # addr2line's buffer: a longer line counts as several
@@ -59,31 +60,35 @@ def _report(text: str) -> None:
     complain(f"{PROGRAM}: {one_line(text, sys.stderr)}\n")
 
 
-def _answer_all(options: Options) -> int:
+def _answer_all(options: Values) -> int:
     from gsym.cli.dropins.addr2line_input import open_input
     from gsym.formatting.addr2line import addr2line_style
     from gsym.formatting.formatter import Formatter
 
+    addresses, path = options.operands("ADDRESS"), options.text("--exe")
     # The first search for a name reads all names.
-    are_numbers = all(map(_is_number, options.addresses))
-    read_ahead = wants_read_ahead(len(options.addresses) if are_numbers else 0)
-    opened = open_input(options.file, options.section, read_ahead=read_ahead)
+    are_numbers = all(map(_is_number, addresses))
+    opened = open_input(
+        "a.out" if path is None else path,
+        options.text("--section"),
+        read_ahead=wants_read_ahead(len(addresses) if are_numbers else 0),
+    )
     for note in opened.notes:
         _report(note)
     style = addr2line_style(
-        addresses=options.has("a"),
-        functions=options.has("f"),
-        inlines=options.has("i"),
-        pretty=options.has("p"),
-        basenames=options.has("s"),
-        demangle=options.demangle,
+        addresses=options.flag("--addresses"),
+        functions=options.flag("--functions"),
+        inlines=options.flag("--inlines"),
+        pretty=options.flag("--pretty-print"),
+        basenames=options.flag("--basenames"),
+        demangle=options.text("--demangle") not in {None, "none"},
         is_64=opened.is_64,
         escape=escape_for_output(),
     )
     text = Formatter(opened.reader, style, is_64=opened.is_64, sections=opened.sections)
     session = _Session(opened.reader, text)
-    if options.addresses:
-        words = [os.fsencode(word) for word in options.addresses]
+    if addresses:
+        words = [os.fsencode(word) for word in addresses]
         text.expect(b"".join(word + b"\n" for word in words))
         for word in words:
             session.answer_word(word)

@@ -14,7 +14,9 @@ from gsym.cli.grammar import (
     HelpRequested,
     Option,
     UsageError,
+    Values,
     expand_response_files,
+    gathered,
     help_entry,
     scan_getopt,
 )
@@ -22,7 +24,6 @@ from gsym.cli.grammar import (
 PROGRAM = "gsym-addr2line"
 
 _MAX_FILES = 2000  # a response file may include itself
-_DEFAULT_FILE = "a.out"
 _STYLES = ("none", "auto", "gnu-v3", "java", "gnat", "dlang", "rust")
 
 OPTIONS = (
@@ -58,47 +59,6 @@ OPTIONS = (
 _HELP_COLUMN = 25
 
 
-class Options:
-    """A parsed command line."""
-
-    def __init__(self) -> None:
-        self.file: str = _DEFAULT_FILE  # the input file
-        # the section that addresses are relative to; None for none
-        self.section: str | None = None
-        # unparsed addresses; if empty, they are read from standard input
-        self.addresses: list[str] = []
-        self._letters: set[str] = set()
-        self._style = "auto"
-
-    def has(self, letter: str) -> bool:
-        """Whether the option was given."""
-        return letter in self._letters
-
-    @property
-    def demangle(self) -> bool:
-        """Whether to demangle names."""
-        return self.has("C") and self._style != "none"
-
-    def take(self, option: Option, value: str) -> None:
-        """Apply an option."""
-        letter = option.short[1:]
-        if letter == "h":
-            raise HelpRequested(help_text())
-        if letter == "v":
-            version = f"{PROGRAM} (gsym) {__version__}"
-            raise HelpRequested(f"{version}\nPrints what GNU addr2line 2.40 prints.\n")
-        self._letters.add(letter)
-        if letter == "e":
-            self.file = value
-        elif letter == "j":
-            self.section = value
-        elif letter == "C":
-            if value not in _STYLES:
-                reason = f"unknown demangling style `{value}'"
-                raise UsageError(f"{PROGRAM}: {reason}\n")
-            self._style = value
-
-
 def help_text() -> str:
     """The text of `--help`."""
     lines = [
@@ -118,23 +78,31 @@ def help_text() -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def parse(arguments: list[str]) -> Options:
-    """Read a command line."""
-    options = Options()
+def parse(arguments: list[str]) -> Values:
+    """Read a command line; the first wrong option, or `--help`, ends it."""
     try:
         words = expand_response_files(arguments, _MAX_FILES, is_strict=True)
     except UsageError as error:
         raise UsageError(f"{PROGRAM}: {error}\n") from None
     is_posix = "POSIXLY_CORRECT" in os.environ
     scanned = scan_getopt(words, OPTIONS[1:], GNU, options_first=is_posix)
-    while True:
-        try:
-            option, value = next(scanned, (None, None))
-        except UsageError as error:
-            raise UsageError(f"{PROGRAM}: {error}\n{help_text()}") from None
-        if value is None:
-            return options
-        if option is None:
-            options.addresses.append(value)
-        else:
-            options.take(option, value)
+    try:
+        given, addresses = gathered(map(_checked, scanned))
+    except UsageError as error:
+        raise UsageError(f"{PROGRAM}: {error}\n{help_text()}") from None
+    except ValueError as error:
+        raise UsageError(f"{PROGRAM}: {error}\n") from None
+    return Values(OPTIONS, given, {"ADDRESS": addresses})
+
+
+def _checked(found: tuple[Option | None, str]) -> tuple[Option | None, str]:
+    option, value = found
+    name = "" if option is None else option.name
+    if name == "--help":
+        raise HelpRequested(help_text())
+    if name == "--version":
+        version = f"{PROGRAM} (gsym) {__version__}"
+        raise HelpRequested(f"{version}\nPrints what GNU addr2line 2.40 prints.\n")
+    if name == "--demangle" and value not in _STYLES:
+        raise ValueError(f"unknown demangling style `{value}'")
+    return found

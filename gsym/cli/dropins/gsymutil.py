@@ -42,17 +42,17 @@ def _complain(error: Exception, _arguments: list[str]) -> int:
 
 
 def _run(options: Options) -> int:
-    if options.help:
+    if options.flag("--help"):
         say(help_text())
         return 0
-    if options.version:
+    if options.flag("--version"):
         say(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 24 prints.\n")
         return 0
-    if options.convert:
+    if options.text("--convert"):
         from gsym.cli.dropins.gsymutil_convert import convert
 
         return convert(options)
-    if options.from_stdin:
+    if options.flag("--addresses-from-stdin"):
         from gsym.cli.dropins.gsymutil_lookup import answer_standard_input
 
         return answer_standard_input(options)

@@ -28,8 +28,7 @@ _LLVM_CATEGORY = {
         "Inlined function die has invlaid file index in DW_AT_call_file"
     ),
 }
-
-
+_COMPANIONS = ("--callsites-yaml-file", "--symtab-file", "--stubs-file")
 _HEADER_SIZE = 4096  # bytes in which a Breakpad file has its MODULE record
 
 
@@ -38,18 +37,15 @@ def convert(options: Options) -> int:
     if options.inputs:
         say("error: no input files can be specified when using the --convert option.\n")
         return EXIT_FAILED
-    output = options.output or options.convert + ".gsym"
-    for path in (output, options.json_summary_file):
-        for source in (
-            options.convert,
-            options.call_sites_yaml,
-            options.symtab_file,
-            options.stubs_file,
-        ):
-            if path and is_same_file(path, source):
-                raise Failure(f"{path}: the output would replace the input")
+    source = options.required("--convert")
+    output = options.text("--out-file") or f"{source}.gsym"
+    summary = options.text("--json-summary-file")
+    inputs = [*filter(None, map(options.text, ("--convert", *_COMPANIONS)))]
+    for path in filter(None, (output, summary)):
+        if any(is_same_file(path, each) for each in inputs):
+            raise Failure(f"{path}: the output would replace the input")
     is_breakpad = _is_breakpad(options)
-    say_line(f"Input file: {options.convert}")
+    say_line(f"Input file: {source}")
     sys.stdout.buffer.flush()
     counts: dict[str, int] = {}
     slices = _module(options, output) if is_breakpad else _slices(options, output)
@@ -58,28 +54,28 @@ def convert(options: Options) -> int:
         report = _convert(options, architecture, path, is_breakpad=is_breakpad)
         lines = _breakpad_lines if is_breakpad else _symbol_lines
         say("".join(_report_lines(report, lines(report, options))))
-        if options.verify:
+        if options.flag("--verify"):
             _verify(report)
         for text, count in _counts(report):
             counts[text] = counts.get(text, 0) + count
     counts = {text: counts[text] for text in sorted(counts) if counts[text]}
     say("".join(f"{text} occurred {n} time(s)\n" for text, n in counts.items()))
-    return _write_summary(options.json_summary_file, counts)
+    return _write_summary(summary, counts) if summary else 0
 
 
 def _is_breakpad(options: Options) -> bool:
     from gsym.containers.recognition import recognise_file
 
-    path = options.convert
+    path = options.required("--convert")
     try:
         is_breakpad = recognise_file(path) == "breakpad"
     except OSError as error:
-        if options.input_kind == "breakpad":
+        if options.flag("-breakpad"):
             raise Failure(f"{path}: {error.strerror}") from error
         is_breakpad = False  # a bundle, or an error that is reported below
-    if options.input_kind == "breakpad" and not is_breakpad:
+    if options.flag("-breakpad") and not is_breakpad:
         raise Failure(f"{path}: The file was not recognized as a Breakpad symbol file")
-    if options.input_kind == "object" and is_breakpad:
+    if options.flag("-dwarf") and is_breakpad:
         raise Failure(f"{path}: The file was not recognized as a valid object file")
     return is_breakpad
 
@@ -88,7 +84,7 @@ def _module(options: Options, output: str) -> list[tuple[str, str]]:
     """(architecture, output) of a Breakpad symbol file."""
     from gsym.conversion.inputs.breakpad import read_module
 
-    with open(options.convert, "rb") as file:
+    with open(options.required("--convert"), "rb") as file:
         module = read_module(file.read(_HEADER_SIZE).splitlines())
     return [(module.architecture or "unknown", output)]
 
@@ -99,7 +95,7 @@ def _slices(options: Options, output: str) -> list[tuple[str, str]]:
     from gsym.containers.mapped_file import map_file
     from gsym.conversion.companions.macho import bundle_member
 
-    path = options.convert
+    path = options.required("--convert")
     try:
         member = bundle_member(path)
         slices = list_slices(map_file(member), member)
@@ -114,7 +110,7 @@ def _slices(options: Options, output: str) -> list[tuple[str, str]]:
         raise Failure(f"{path}: {error.reason}") from error
     if slices[0].offset:  # else it is not fat, and LLVM ignores --arch
         try:
-            slices = matching_slices(slices, options.architectures, path)
+            slices = matching_slices(slices, options.texts("--arch"), path)
         except GsymError as error:
             raise Failure(f"{path}: no matching architectures found") from error
     if len(slices) == 1:
@@ -127,32 +123,33 @@ def _convert(
 ) -> ConversionReport:
     import gsym.conversion.job
 
+    yaml, symbols, stubs = (options.text(each) or None for each in _COMPANIONS)
     try:
         return gsym.conversion.job.convert(
-            options.convert,
+            options.required("--convert"),
             output,
             arch=None if is_breakpad else architecture,
             threads=options.threads or None,
             output_version=options.output_version,
-            merged_functions=options.merged_functions,
-            call_sites=options.dwarf_call_sites,
-            call_sites_yaml=options.call_sites_yaml or None,
+            merged_functions=options.flag("--merged-functions"),
+            call_sites=options.flag("--dwarf-callsites"),
+            call_sites_yaml=yaml,
             segment_size=options.segment_size or None,
             index=False,
             identity=False,
             force=True,
-            symbol_table=options.symtab_file or None,
-            symbol_stubs=options.stubs_file or None,
-            verbose=options.verbose and not options.quiet,
+            symbol_table=symbols,
+            symbol_stubs=stubs,
+            verbose=options.flag("--verbose") and not options.flag("--quiet"),
             pclntab="never",
             image_code=False,
         )
     except (GsymError, OSError) as error:
         reason = error.reason if isinstance(error, GsymError) else error.strerror
-        if isinstance(error, FormatError) and error.path == options.call_sites_yaml:
+        if isinstance(error, FormatError) and error.path == yaml:
             reason = f"Error parsing YAML file: {error.path}: {reason}"
         path = error.path if isinstance(error, GsymError) else error.filename
-        if path is not None and path in {options.symtab_file, options.stubs_file}:
+        if path is not None and path in {symbols, stubs}:
             raise Failure(f"{path}: {reason}") from error
         if is_breakpad:
             raise Failure(f"Breakpad conversion failed: {reason}") from error
@@ -188,17 +185,18 @@ def _breakpad_lines(report: ConversionReport, _: Options) -> Iterator[str]:
 
 def _symbol_lines(report: ConversionReport, options: Options) -> Iterator[str]:
     yield f"Loaded {report.functions_debug_info} functions from DWARF."
-    if options.stubs_file:
-        yield f"Using symbol stubs file: {options.stubs_file}"
-    if options.symtab_file:
-        yield f"Using symbol table file: {options.symtab_file}"
+    _, symbols, stubs = map(options.text, _COMPANIONS)
+    if stubs:
+        yield f"Using symbol stubs file: {stubs}"
+    if symbols:
+        yield f"Using symbol table file: {symbols}"
     for source, count in ({"symbol table": 0} | report.symbol_sources).items():
         name = "symbol stubs" if source == "stubs" else source
         yield f"Loaded {count} functions from {name}."
-    if options.stubs_file and "stubs" not in report.symbol_sources:
+    if stubs and "stubs" not in report.symbol_sources:
         yield "warning: the symbol stubs file is not a mach-o file"
     reason = _unread_mini_debug_info(report)
-    if reason and not options.quiet:
+    if reason and not options.flag("--quiet"):
         yield f"warning: unable to read the .gnu_debugdata section: {reason}"
 
 
@@ -246,8 +244,6 @@ def _counts(report: ConversionReport) -> Iterator[tuple[str, int]]:
 
 
 def _write_summary(path: str, counts: dict[str, int]) -> int:
-    if not path:
-        return 0
     import json
 
     categories = {text: {"count": count} for text, count in counts.items()}

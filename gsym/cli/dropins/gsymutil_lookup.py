@@ -36,10 +36,15 @@ class Answers:
         self, reader: Reader, options: Options, path: bytes | None = None
     ) -> None:
         escape = sys.stdout.isatty()
-        self._filters = [_compiled(each) for each in map(os.fsencode, options.filters)]
-        merged = options.merged_functions
+        self._filters = [
+            _compiled(os.fsencode(each))
+            for each in options.texts("--merged-functions-filter")
+        ]
+        merged = options.flag("--merged-functions")
         # Whether the engine formats them without help.
-        self.are_plain: bool = not self._filters and (merged or not options.verbose)
+        self.are_plain: bool = not self._filters and (
+            merged or not options.flag("--verbose")
+        )
         is_stream = path is not None
         self.text: Formatter = Formatter(
             reader,

@@ -6,7 +6,14 @@ a separator, every error ends with exit code 1, and a number with a leading 0 is
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Option, UsageError, help_entry, scan_llvm
+from gsym.cli.grammar import (
+    Option,
+    UsageError,
+    Values,
+    gathered,
+    help_entry,
+    scan_llvm,
+)
 from gsym.model import UINT64_END
 
 PROGRAM = "gsymutil"
@@ -15,6 +22,7 @@ _UINT32_END = 1 << 32
 _BASE_OF_PREFIX = {"0x": 16, "0X": 16, "0b": 2, "0B": 2, "0o": 8}
 _HELP_COLUMN = 25
 _SHORTEST_SUGGESTION = 4
+_FILTER = "--merged-functions-filter"
 
 # In the order of the help, which omits options without a text.
 OPTIONS = (
@@ -98,118 +106,75 @@ _SAME_AS = {"-h": "--help", "-o": "--out-file", "-v": "--version"} | {
 }
 
 
-class Options:
-    """A parsed command line."""
+class Options(Values):
+    """A parsed command line; attributes are what is more than one value."""
 
-    def __init__(self, given: dict[str, list[str]], inputs: list[str]) -> None:
+    def __init__(self, given: list[tuple[str, str]], inputs: list[str]) -> None:
         """Check and convert the values; the order decides which error is reported."""
-        self._given = given
+        super().__init__(OPTIONS, given, {})
         self.inputs = inputs  # paths of GSYM files, in order
-        self.help: bool = bool(given.get("--help"))
-        self.version: bool = bool(given.get("--version"))
-        if self.help or self.version:
+        if self.flag("--help") or self.flag("--version"):
             return
-        self.verbose: bool = bool(given.get("--verbose"))
-        self.convert: str = self._last("--convert")
-        if "-dwarf" in self._given and "-breakpad" in self._given:
+        if self.flag("-dwarf") and self.flag("-breakpad"):
             raise UsageError(f"{PROGRAM}: -dwarf and -breakpad exclude each other")
-        # "object" or "breakpad" if the file to convert must be of that kind, else ""
-        self.input_kind = (
-            "breakpad"
-            if "-breakpad" in self._given
-            else ("object" if "-dwarf" in self._given else "")
-        )
-        self.symtab_file: str = self._last("--symtab-file")
-        self.stubs_file: str = self._last("--stubs-file")
-        self.output: str = self._last("--out-file")
-        self.architectures: list[str] = given.get("--arch", [])
-        self.json_summary_file: str = self._last("--json-summary-file")
-        self.verify: bool = bool(given.get("--verify"))
         self.threads: int = self._number("--num-threads", _UINT32_END)
         self.segment_size: int = self._number("--segment-size", UINT64_END)
-        self.quiet: bool = bool(given.get("--quiet"))
         # numbers of --address, in order
         self.addresses: list[int] = [
-            _parse("--address", text, UINT64_END) for text in given.get("--address", [])
+            _parse("--address", text, UINT64_END) for text in self.texts("--address")
         ]
-        self.from_stdin: bool = bool(given.get("--addresses-from-stdin"))
-        self.merged_functions: bool = bool(given.get("--merged-functions"))
-        self.call_sites_yaml: str = self._last("--callsites-yaml-file")
-        if "--callsites-yaml-file" in given and not self.call_sites_yaml:
+        if self.text("--callsites-yaml-file") == "":
             raise UsageError(
                 f"{PROGRAM}: --callsites-yaml-file option requires a non-empty "
                 "argument."
             )
-        self.dwarf_call_sites: bool = bool(given.get("--dwarf-callsites"))
-        self.filters: list[str] = self._filters()
-        self.output_version: int = self._output_version()
+        if self.flag(_FILTER):
+            if not (self.addresses or self.flag("--addresses-from-stdin")):
+                reason = "can only be used with --address/--addresses-from-stdin"
+                raise UsageError(f"{PROGRAM}: {_FILTER} {reason}")
+            if not self.flag("--merged-functions"):
+                reason = "requires --merged-functions"
+                raise UsageError(f"{PROGRAM}: {_FILTER} {reason}")
+        self.output_version: int = int(self._one_of("--output-version", "1", "2"))
         # "text", "json" or "pretty-json", or None
-        self.statistics: str | None = self._statistics()
+        self.statistics: str | None = None
+        if self.flag("--statistics"):
+            styles = "text", "json", "pretty-json"
+            self.statistics = self._one_of("--statistics", *styles)
         # first entry and stride of --benchmark-reader, or None
-        self.benchmark: tuple[int, int] | None = self._benchmark()
-
-    def _last(self, name: str) -> str:
-        return self._given.get(name, [""])[-1]
+        self.benchmark: tuple[int, int] | None = None
+        if (text := self.text("--benchmark-reader")) is not None:
+            start, _, stride = text.partition(",")
+            first, step = (
+                _parse("--benchmark-reader", each, UINT64_END)
+                for each in (start or "0", stride or "1")
+            )
+            self.benchmark = first, step or 1
 
     def _number(self, name: str, end: int) -> int:
-        return _parse(name, self._last(name), end) if name in self._given else 0
+        text = self.text(name)
+        return 0 if text is None else _parse(name, text, end)
 
-    def _filters(self) -> list[str]:
-        filters = self._given.get("--merged-functions-filter", [])
-        if filters and not (self.addresses or self.from_stdin):
+    def _one_of(self, name: str, *choices: str) -> str:
+        """The value of an option; the first choice without one."""
+        text = self.text(name) or choices[0]
+        if text not in choices:
+            *others, last = (f"'{each}'" for each in choices)
             raise UsageError(
-                f"{PROGRAM}: --merged-functions-filter can only be used with "
-                "--address/--addresses-from-stdin"
+                f"{PROGRAM}: for the {name} option: '{text}' is invalid. "
+                f"Use {', '.join(others)} or {last}."
             )
-        if filters and not self.merged_functions:
-            raise UsageError(
-                f"{PROGRAM}: --merged-functions-filter requires --merged-functions"
-            )
-        return filters
-
-    def _output_version(self) -> int:
-        text = self._last("--output-version") or "1"
-        if text not in {"1", "2"}:
-            raise UsageError(
-                f"{PROGRAM}: for the --output-version option: '{text}' is invalid. "
-                "Use '1' or '2'."
-            )
-        return int(text)
-
-    def _statistics(self) -> str | None:
-        if "--statistics" not in self._given:
-            return None
-        style = self._last("--statistics") or "text"
-        if style not in {"text", "json", "pretty-json"}:
-            raise UsageError(
-                f"{PROGRAM}: for the --statistics option: '{style}' is invalid. "
-                "Use 'text', 'json' or 'pretty-json'."
-            )
-        return style
-
-    def _benchmark(self) -> tuple[int, int] | None:
-        if "--benchmark-reader" not in self._given:
-            return None
-        start, _, stride = self._last("--benchmark-reader").partition(",")
-        first = _parse("--benchmark-reader", start or "0", UINT64_END)
-        return first, _parse("--benchmark-reader", stride or "1", UINT64_END) or 1
+        return text
 
 
 def parse(arguments: list[str]) -> Options:
     """Parse the words after the program's name."""
-    given: dict[str, list[str]] = {}
-    inputs: list[str] = []
     errors: list[str] = []
-    for option, value in scan_llvm(arguments, OPTIONS, errors):
-        if option is None:
-            inputs += filter(None, [value])
-            continue
-        for name in filter(None, (option.name, _SAME_AS.get(option.name))):
-            given.setdefault(name, []).append(value)
+    given, inputs = gathered(scan_llvm(arguments, OPTIONS, errors), _SAME_AS)
     if errors:
         _, _, word = errors[0].partition("unknown argument ")
         raise UsageError(errors[0] + _suggestion(word.strip("'")))
-    return Options(given, inputs)
+    return Options(given, [*filter(None, inputs)])
 
 
 def _parse(name: str, text: str, end: int) -> int:

@@ -38,15 +38,17 @@ def _report(error: Exception, _arguments: list[str]) -> int:
 
 
 def _run(options: Options) -> int:
-    if options.help:
+    if options.flag("--help"):
         say(help_text())
         return 0
-    if options.version:
+    if options.flag("--version"):
         say(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 22 prints.\n")
         return 0
-    for warning in options.warnings:
-        complain(warning)
-    if options.filter_markup:
+    for hint in options.texts("--dsym-hint"):
+        if not hint.endswith(".dSYM"):
+            reason = "(must have the '.dSYM' extension)"
+            complain(f'Warning: invalid dSYM hint: "{hint}" {reason}.\n')
+    if options.flag("--filter-markup"):
         from gsym.cli.dropins.symbolizer_markup import filter_markup
 
         filter_markup(options)

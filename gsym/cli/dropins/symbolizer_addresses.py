@@ -28,13 +28,13 @@ def output_of(options: Options) -> SymbolizerOutput:
     return SymbolizerOutput(
         json=is_json,
         gnu=is_gnu,
-        addresses=options.addresses,
+        addresses=options.flag("--addresses"),
         functions=options.functions != "none",
         inlines=options.inlines,
         # As in LLVM, a name that is not the linkage name remains that of the innermost.
         outer_name=not is_gnu and options.functions != "short",
-        pretty=options.pretty,
-        verbose=options.verbose,
+        pretty=options.flag("--pretty-print"),
+        verbose=options.flag("--verbose"),
         basenames=options.basenames,
         demangle=options.demangle,
         has_source=bool(options.context_lines),

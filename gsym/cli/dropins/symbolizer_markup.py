@@ -63,4 +63,5 @@ def _modules(options: Options) -> Opening:
         except UnsupportedError:
             if options.debuginfod:
                 raise  # without the option, like an llvm-symbolizer built without HTTP
-    return find_in(options.gsym_directories, options.debug_directories, store)
+    own, debug = "--gsym-file-directory", "--debug-file-directory"
+    return find_in(options.texts(own), options.texts(debug), store)

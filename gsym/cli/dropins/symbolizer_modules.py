@@ -45,7 +45,7 @@ class Module:
     def __init__(self, reader: Reader | None, path: str, options: Options) -> None:
         self.reader = reader  # the reader of its functions; None if it has none
         self._path = path
-        base = _image_base(path) if options.relative_address else 0
+        base = _image_base(path) if options.flag("--relative-address") else 0
         self.shift: int = base - options.adjust_vma  # added to requested addresses
         self._symbols: tuple[DataSymbols, ...] | None = None
         self._sources: SourceFiles | None = None
@@ -110,7 +110,8 @@ class Modules:
         if key in self._opened:
             return self._opened[key]
         try:
-            path, architecture, unsure = name, self._options.default_arch, ""
+            path, unsure = name, ""
+            architecture = self._options.text("--default-arch") or None
             if build_id:
                 # A file for a build id may appear later.
                 path, match = self._of_build(build_id)
@@ -141,23 +142,25 @@ class Modules:
         return BinarySearch(
             architecture=architecture,
             is_for_fat=True,
-            beside=not options.disable_gsym,
-            gsym_directories=tuple(options.gsym_directories),
+            beside=not options.flag("--disable-gsym"),
+            gsym_directories=tuple(options.texts("--gsym-file-directory")),
             debug_file_directories=self._debug_directories(),
             debuginfod=bool(options.debuginfod),
-            dwp=options.dwp,
+            dwp=options.text("--dwp") or None,
             read_ahead=self._read_ahead,
             partial=True,
         )
 
     def _debug_directories(self) -> tuple[str, ...]:
-        return tuple(self._options.debug_directories) or DEBUG_DIRECTORIES
+        given = self._options.texts("--debug-file-directory")
+        return tuple(given) or DEBUG_DIRECTORIES
 
     def _of_build(self, build_id: bytes) -> MatchedFile:
         # Most requests name a file.
         from gsym.modules.places import Folder, find_files
 
-        folders = (*self._options.gsym_directories, *self._debug_directories())
+        own = self._options.texts("--gsym-file-directory")
+        folders = (*own, *self._debug_directories())
         places = [Folder(each, by_build_id=True) for each in folders]
         attempts: list[Attempt] = []
         for found in find_files(places, key_of_build_id(build_id), attempts):

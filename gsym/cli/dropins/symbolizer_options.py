@@ -8,7 +8,9 @@ from gsym.cli.dropins.gsymutil_options import parse_number
 from gsym.cli.grammar import (
     Option,
     UsageError,
+    Values,
     expand_response_files,
+    gathered,
     help_entry,
     scan_llvm,
     split_words,
@@ -87,6 +89,8 @@ OPTIONS = (
     *map(Option, ("--relativenames", "--skip-line-zero", "--untag-addresses")),
 )
 
+_SAME_AS = {"--exe": "--obj", "--fallback-debug-path": "--debug-file-directory"}
+
 _OPENING = """\
 OVERVIEW: gsym-symbolizer, a drop-in for llvm-symbolizer
 
@@ -111,85 +115,77 @@ read before those of the command line.
 """
 
 
-class Options:
-    """A parsed command line."""
+class Options(Values):
+    """A parsed command line; attributes are what is more than one value."""
 
-    def __init__(self, chosen: list[tuple[str, str]], inputs: list[str]) -> None:
-        last = {name: value for name, value in chosen if value != _NO_VALUE}
-        names = [name for name, _ in chosen]
-        without_value = {name for name, value in chosen if value == _NO_VALUE}
-        given = set(names)
+    def __init__(self, given: list[tuple[str, str]], inputs: list[str]) -> None:
+        super().__init__(OPTIONS, given, {})
         self.inputs = inputs  # requests; if empty, they are read from standard input
-        self.help: bool = "--help" in given
-        self.version: bool = "--version" in given
-        self.filter_markup: bool = "--filter-markup" in given
-        self.addresses: bool = "--addresses" in given
-        self.pretty: bool = "--pretty-print" in given
-        self.verbose: bool = "--verbose" in given
-        self.relative_address: bool = "--relative-address" in given
-        self.disable_gsym: bool = "--disable-gsym" in given
-        self.inlines: bool = _last_of(names, "--inlines", "--no-inlines")
-        self.demangle: bool = _last_of(names, "--demangle", "--no-demangle")
+        self.inlines: bool = self.last_of("--inlines", "--no-inlines", default=True)
+        self.demangle: bool = self.last_of("--demangle", "--no-demangle", default=True)
         # whether to use debuginfod; None: by default
         self.debuginfod: bool | None = None
-        if given & {"--debuginfod", "--no-debuginfod"}:
-            self.debuginfod = _last_of(names, "--debuginfod", "--no-debuginfod")
-        self.basenames: bool = "--basenames" in given and _last_of(
-            names, "--basenames", "--relativenames"
+        if self.flag("--debuginfod") or self.flag("--no-debuginfod"):
+            on_off = "--debuginfod", "--no-debuginfod"
+            self.debuginfod = self.last_of(*on_off, default=True)
+        self.basenames: bool = self.flag("--basenames") and self.last_of(
+            "--basenames", "--relativenames", default=True
         )
-        functions = "" if "--functions" in without_value else last.get("--functions")
         # "none", "short" or "linkage"
-        self.functions: str = functions if functions in {"none", "short"} else "linkage"
-        self.adjust_vma: int = _number(last, "--adjust-vma", UINT64_END)
+        self.functions: str = self._one_of("--functions", "linkage", "none", "short")
+        self.adjust_vma: int = self._number("--adjust-vma", UINT64_END)
         # number of source lines to print, 0 for none
-        self.context_lines: int = _number(
-            last, "--print-source-context-lines", _LINES_END
+        self.context_lines: int = self._number(
+            "--print-source-context-lines", _LINES_END
         )
-        _number(last, "--cache-size", UINT64_END)
-        style = last.get("--output-style", "")
-        color = "always" if "--color" in without_value else last.get("--color")
+        self._number("--cache-size", UINT64_END)
+        self.style: str = self._one_of("--output-style", *STYLES)
         # "always", "auto" or "never", for markup
-        self.color: str = color if color in {"always", "never"} else "auto"
-        self.style = style if style in STYLES else STYLES[0]  # one of STYLES
-        self.default_arch: str | None = last.get("--default-arch") or None
-        self.dwp: str | None = last.get("--dwp") or None
-        self.debug_directories: list[str] = [
-            value
-            for name, value in chosen
-            if name in {"--debug-file-directory", "--fallback-debug-path"}
-        ]
-        self.gsym_directories: list[str] = [
-            value for name, value in chosen if name == "--gsym-file-directory"
-        ]
+        self.color: str = self._one_of("--color", "auto", "always", "never")
+        if _NO_VALUE in self.texts("--color"):
+            self.color = "always"
         # the module of all requests; None if each names its own
-        self.obj: str | None = last.get("--obj")
+        self.obj: str | None = self.text("--obj")
         # the build id of that module, b"" for none
-        self.build_id: bytes = b"" if self.filter_markup else _build_id(last)
-        # messages to print to standard error first
-        self.warnings: list[str] = [
-            f"Warning: invalid dSYM hint: \"{value}\" (must have the '.dSYM' "
-            "extension).\n"
-            for name, value in chosen
-            if name == "--dsym-hint" and not value.endswith(".dSYM")
-        ]
+        self.build_id: bytes = b""
+        if not self.flag("--filter-markup"):
+            self.build_id = self._build_id()
+
+    def _one_of(self, name: str, default: str, *others: str) -> str:
+        """One of the values of an option; the default where it has another one."""
+        values = self.texts(name)
+        is_known = _NO_VALUE not in values and values[-1:] and values[-1] in others
+        return values[-1] if is_known else default
+
+    def _number(self, name: str, end: int) -> int:
+        text = self.text(name)
+        value = 0 if text is None else parse_number(text)
+        if value is None or value >= end:
+            reason = f"expected a non-negative integer, but got '{text}'"
+            raise UsageError(f"{name}=: {reason}")
+        return value
+
+    def _build_id(self) -> bytes:
+        text = self.text("--build-id")
+        if text is None:
+            return b""
+        if self.obj is not None:
+            raise UsageError("error: cannot specify both --build-id and --obj\n")
+        value = parse_build_id(text)
+        if not value:
+            raise UsageError(f"--build-id=: expected a build ID, but got '{text}'\n")
+        return value
 
 
 def parse(arguments: list[str]) -> Options:
     """Parse the options of the environment, then a command line without the program."""
     words = [*split_words(os.environ.get(_ENVIRONMENT, "")), *arguments]
     words = expand_response_files(words, _MAX_RESPONSE_FILES)
-    chosen: list[tuple[str, str]] = []
-    inputs: list[str] = []
     errors: list[str] = []
-    for option, value in scan_llvm(words, OPTIONS, errors):
-        if option is None:
-            inputs.append(value)
-        else:
-            name = "--obj" if option.name == "--exe" else option.name
-            chosen.append((name, value))
+    found = gathered(scan_llvm(words, OPTIONS, errors), _SAME_AS)
     if errors:
         raise UsageError("".join(f"error: {each}\n" for each in errors))
-    return Options(chosen, inputs)
+    return Options(*found)
 
 
 def help_text() -> str:
@@ -214,33 +210,3 @@ def parse_build_id(digits: str) -> bytes:
         return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
     except ValueError:
         return b""
-
-
-def _last_of(names: list[str], yes: str, no: str) -> bool:
-    """Whether *yes* was given after *no*, or neither was given."""
-    for name in reversed(names):
-        if name in {yes, no}:
-            return name == yes
-    return True
-
-
-def _number(last: dict[str, str], name: str, end: int) -> int:
-    text = last.get(name)
-    if text is None:
-        return 0
-    value = parse_number(text)
-    if value is None or value >= end:
-        raise UsageError(f"{name}=: expected a non-negative integer, but got '{text}'")
-    return value
-
-
-def _build_id(last: dict[str, str]) -> bytes:
-    if "--build-id" in last and "--obj" in last:
-        raise UsageError("error: cannot specify both --build-id and --obj\n")
-    text = last.get("--build-id")
-    if text is None:
-        return b""
-    value = parse_build_id(text)
-    if not value:
-        raise UsageError(f"--build-id=: expected a build ID, but got '{text}'\n")
-    return value

@@ -45,9 +45,9 @@ class LineStream:
         self._addresses = addresses
         self._answer = answer
         self._put = put
-        is_json = options.style == "JSON"
+        is_pretty = options.style == "JSON" and options.flag("--pretty-print")
         # If the output of the engine is printed unchanged.
-        self._learns = not (options.context_lines or (is_json and options.pretty))
+        self._learns = not (options.context_lines or is_pretty)
         self._known: BoundedCache[bytes, tuple[Module, str]] = BoundedCache(
             _MAX_PREFIXES
         )
