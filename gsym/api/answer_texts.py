@@ -1,4 +1,4 @@
-"""Names and files of open modules as responses print them, cached."""
+"""Names, files and functions of open modules as responses print them, cached."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from gsym.api.cache_budget import CacheBudget
 from gsym.engine.demangling import demangle_bytes
 from gsym.engine.native import ffi, lib, new_error, to_bytes, to_str
 from gsym.model import join_path
+from gsym.reading.function_table import FunctionTable
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _MEMORY = 256 << 20  # bytes
 _ENTRY_SIZE = 112  # bytes of overhead of a text
+_FUNCTION_SIZE = 48  # bytes of memory, including the index of names
 
 
 class AnswerTexts:
@@ -39,7 +41,7 @@ class AnswerTexts:
         """The texts of a module."""
         texts = self._kept.get(module)
         if texts is None:
-            texts = ModuleTexts(module.image, self._path_map, self._memory)
+            texts = ModuleTexts(module, self._path_map, self._memory)
             self._kept[module] = texts
         self._memory.use(texts)
         return texts
@@ -49,14 +51,26 @@ class ModuleTexts:
     """The texts of one module."""
 
     def __init__(
-        self, image: CData, path_map: PathMap | None, memory: CacheBudget
+        self, module: OpenModule, path_map: PathMap | None, memory: CacheBudget
     ) -> None:
         self.kept_size = self.last_used = 0
-        self._image = image
+        self._image: CData = module.image
+        self._reader = module.reader
         self._path_map = path_map
         self._memory = memory
         self._names: dict[int, bytes] = {}
         self._files: dict[int, bytes] = {}
+        self._functions: FunctionTable | None = None
+
+    @property
+    def functions(self) -> FunctionTable:
+        """The functions by name; the module has a reader."""
+        found = self._functions
+        if found is None:
+            assert self._reader is not None  # noqa: S101 - the caller has checked it
+            found = self._functions = FunctionTable(self._reader)
+            self._memory.take(self, len(self._reader) * _FUNCTION_SIZE)
+        return found
 
     def names(self, numbers: list[int]) -> list[bytes]:
         """`"NAME"` for each offset of a name."""
@@ -70,6 +84,7 @@ class ModuleTexts:
         """Empty the cache."""
         self._names.clear()
         self._files.clear()
+        self._functions = None
 
     def _texts(
         self,

@@ -63,7 +63,9 @@ class Admission:
         self._hosts = Hosts(settings.host, settings.allowed_hosts)
         self._origins = service.origins
         self._in_flight = InFlight(
-            limits.max_in_flight, limits.max_of_client, service.metrics.in_flight
+            limits.max_in_flight,
+            limits.max_of_client,
+            service.metrics["gsym_requests_in_flight"],
         )
         self._rate = RequestRate(settings.rate_limit, limits.rate_burst)
         self._tokens = service.tokens

@@ -67,35 +67,20 @@ class BinaryFiles:
         self._confined = confined_binaries(settings)
 
     async def file(
-        self, request: Request, key: ModuleKey, entry: Entry | None, kind: str
+        self,
+        request: Request,
+        key: ModuleKey,
+        entry: Entry | None,
+        kind: str,
+        magics: tuple[bytes, ...] = (b"",),
     ) -> Response:
-        """The debug file or the executable of a module.
+        """A file of a module: of a kind, or any, that starts with one of *magics*.
 
         Raises:
             HttpError: The server has no such file.
         """
         # It may unpack the file, which must not delay answers.
-        found = await self._service.opening.run(self._open, key, kind)
-        return self._response(request, entry, found)
-
-    async def image(
-        self,
-        request: Request,
-        key: ModuleKey,
-        entry: Entry | None,
-        magics: tuple[bytes, ...],
-    ) -> Response:
-        """A file that is not an ELF file, of a module; it starts with one of *magics*.
-
-        Raises:
-            HttpError: The server has no such file.
-        """
-        found = await self._service.opening.run(self._open, key, "", magics)
-        return self._response(request, entry, found)
-
-    def _response(
-        self, request: Request, entry: Entry | None, found: _OpenBinary
-    ) -> Response:
+        found = await self._service.opening.run(self._open, key, kind, magics)
         status = os.fstat(found.file.fileno())
         named = entry.identity.debug_file if entry is not None else ""
         named = (named or found.name).encode("ascii", "replace").decode()
@@ -159,7 +144,7 @@ class BinaryFiles:
             yield _Binary(each.path, read, os.path.basename(each.location))
 
     def _open(
-        self, key: ModuleKey, kind: str, magics: tuple[bytes, ...] = (b"",)
+        self, key: ModuleKey, kind: str, magics: tuple[bytes, ...]
     ) -> _OpenBinary:
         """The first file of a module that is of a kind and starts so."""
         with closing(self._files(key, kind)) as files, _one_module():

@@ -126,9 +126,7 @@ class _Downloads:
             raise HttpError(404)
         key = wanted.key
         entry = (await self._find(key)).entry
-        if not wanted.magics:
-            return await self.binaries.file(request, key, entry, wanted.kind)
-        return await self.binaries.image(request, key, entry, wanted.magics)
+        return await self.binaries.file(request, key, entry, wanted.kind, wanted.magics)
 
     async def by_build_id(self, request: Request) -> Response:
         """The file at a path of debuginfod."""

@@ -7,7 +7,7 @@ Several workers write their metrics to files in the folder named by
 from __future__ import annotations
 
 import os
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 from prometheus_client import (
@@ -26,8 +26,6 @@ from gsym import __version__
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from typing import Any
-
     from starlette.requests import Request
     from starlette.types import Scope
 
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from gsym.server.service import Service
 
 
-_Metric = TypeVar("_Metric", Counter, Gauge, Histogram)
 HEALTH_PATHS = frozenset({"/__heartbeat__", "/__lbheartbeat__", "/__version__"})
 # Answered at any load, as monitoring needs them most then, and logged if they fail.
 PROBES = HEALTH_PATHS | {"/metrics"}
@@ -66,9 +63,6 @@ _SECONDS = (
     *(1, 2.5, 5, 10, 30, 60),
 )
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 1_000, 10_000, 100_000, 1_000_000)
-# Of several workers, the sum of those that live, or the value that was set last.
-_LIVE = {"multiprocess_mode": "livesum"}
-_LATEST = {"multiprocess_mode": "mostrecent"}
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
 # name: (labels, description), repeated in the manual; counters get the suffix `_total`
@@ -135,64 +129,53 @@ METRICS: dict[str, tuple[tuple[str, ...], str]] = {
     "gsym_open_modules": ((), "open modules"),
     "gsym_mapped_bytes": ((), "bytes of the files of open modules"),
 }
+_SIZES = ("gsym_symbolicate_jobs", "gsym_symbolicate_stacks", "gsym_symbolicate_frames")
+_HISTOGRAMS = {"gsym_request_seconds": _SECONDS, **dict.fromkeys(_SIZES, _COUNTS)}
+# Of several workers, gauges are the sum of those that live, or the value set last.
+_GAUGES = {
+    "gsym_requests_in_flight": "livesum",
+    "gsym_modules_opening": "livesum",
+    "gsym_converters": "livesum",
+    "gsym_store_bytes": "mostrecent",
+    "gsym_store_modules": "mostrecent",
+    "gsym_store_free_bytes": "mostrecent",
+    "gsym_store_pending_bytes": "mostrecent",
+    "gsym_store_lacking_bytes": "mostrecent",
+    "gsym_resident_bytes": "livesum",
+    "gsym_info": "mostrecent",
+    "gsym_open_modules": "livesum",
+    "gsym_mapped_bytes": "livesum",
+}
 
 
-class Metrics:
-    """The metrics of one worker."""
+class Metrics(dict[str, Any]):
+    """The metrics of one worker, by name."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.registry: CollectorRegistry = CollectorRegistry()
-        self.requests: Counter = self._new(Counter, "gsym_requests")
-        self.request_seconds: Histogram = self._new(
-            Histogram, "gsym_request_seconds", buckets=_SECONDS
-        )
-        self.in_flight: Gauge = self._new(Gauge, "gsym_requests_in_flight", **_LIVE)
-        self.request_errors: Counter = self._new(Counter, "gsym_request_errors")
-        self._jobs = self._new(Histogram, "gsym_symbolicate_jobs", buckets=_COUNTS)
-        self._stacks = self._new(Histogram, "gsym_symbolicate_stacks", buckets=_COUNTS)
-        self._frames = self._new(Histogram, "gsym_symbolicate_frames", buckets=_COUNTS)
-        self._modules = self._new(Counter, "gsym_modules")
-        self._source_answers = self._new(Counter, "gsym_source_answers")
-        self._symbfile_parts = self._new(Counter, "gsym_symbfile_parts")
-        self._symbfile_bytes = self._new(Counter, "gsym_symbfile_bytes")
-        self._locations = self._new(Counter, "gsym_profile_locations")
-        self.profiles_forwarded: Counter = self._new(Counter, "gsym_profiles_forwarded")
-        self.opening: Gauge = self._new(Gauge, "gsym_modules_opening", **_LIVE)
-        self.converters: Gauge = self._new(Gauge, "gsym_converters", **_LIVE)
-        # Counted by the process that starts workers.
-        self._new(Counter, "gsym_worker_deaths")
-        self.store_bytes: Gauge = self._new(Gauge, "gsym_store_bytes", **_LATEST)
-        self.store_modules: Gauge = self._new(Gauge, "gsym_store_modules", **_LATEST)
-        self.store_free: Gauge = self._new(Gauge, "gsym_store_free_bytes", **_LATEST)
-        self.store_pending: Gauge = self._new(
-            Gauge, "gsym_store_pending_bytes", **_LATEST
-        )
-        self.store_lacking: Gauge = self._new(
-            Gauge, "gsym_store_lacking_bytes", **_LATEST
-        )
-        self.evictions: Counter = self._new(Counter, "gsym_evictions")
-        self.uploads: Counter = self._new(Counter, "gsym_uploads")
-        self.resident: Gauge = self._new(Gauge, "gsym_resident_bytes", **_LIVE)
-        self._new(Gauge, "gsym_info", **_LATEST).labels(__version__).set(1)
-        self._open_modules = self._new(Gauge, "gsym_open_modules", **_LIVE)
-        self._mapped_bytes = self._new(Gauge, "gsym_mapped_bytes", **_LIVE)
+        for name, (labels, text) in METRICS.items():
+            kind: Any = Counter
+            options: dict[str, Any] = {}
+            if name in _HISTOGRAMS:
+                kind, options = Histogram, {"buckets": _HISTOGRAMS[name]}
+            elif name in _GAUGES:
+                kind, options = Gauge, {"multiprocess_mode": _GAUGES[name]}
+            self[name] = kind(name, text, labels, registry=self.registry, **options)
+        self["gsym_info"].labels(__version__).set(1)
         self._symbolizer: Symbolizer | None = None
-        self._labelled: dict[tuple[Any, tuple[str | int, ...]], Any] = {}
+        self._labelled: dict[tuple[str | int, ...], Any] = {}
 
     def watch(self, symbolizer: Symbolizer) -> None:
         """Report the modules that *symbolizer* has open."""
         self._symbolizer = symbolizer
 
-    def _new(self, kind: type[_Metric], name: str, **options: Any) -> _Metric:
-        labels, text = METRICS[name]
-        return kind(name, text, labels, registry=self.registry, **options)
-
     def count_work(self, version: str, work: Symbolication) -> None:
         """Count the contents and results of a request."""
         stacks = sum(len(job.stacks) for job, _ in work.jobs)
-        self._of(self._jobs, version).observe(len(work.jobs))
-        self._of(self._stacks, version).observe(stacks)
-        self._of(self._frames, version).observe(work.frames)
+        self._of("gsym_symbolicate_jobs", version).observe(len(work.jobs))
+        self._of("gsym_symbolicate_stacks", version).observe(stacks)
+        self._of("gsym_symbolicate_frames", version).observe(work.frames)
         for each in work.modules.values():
             if not each.is_wanted:
                 continue
@@ -201,43 +184,44 @@ class Metrics:
                 result = "missing"
             else:
                 result = "found" if each.was_known else "fetched"
-            self._of(self._modules, result).inc()
+            self._of("gsym_modules", result).inc()
             if module is not None and not each.was_known:
                 for attempt in module.attempts:
-                    self._source_answers.labels(attempt.source, attempt.outcome).inc()
+                    self._of(
+                        "gsym_source_answers", attempt.source, attempt.outcome
+                    ).inc()
         if self._symbolizer is not None:
-            self._open_modules.set(len(self._symbolizer))
-            self._mapped_bytes.set(self._symbolizer.mapped)
+            self["gsym_open_modules"].set(len(self._symbolizer))
+            self["gsym_mapped_bytes"].set(self._symbolizer.mapped)
 
     def count_rows(self, addresses: int, found: int, missing: int) -> None:
         """Count the contents of a request with Arrow batches, and its modules."""
-        self._frames.labels("arrow").observe(addresses)
-        self._modules.labels("found").inc(found)
-        self._modules.labels("missing").inc(missing)
+        self._of("gsym_symbolicate_frames", "arrow").observe(addresses)
+        self._of("gsym_modules", "found").inc(found)
+        self._of("gsym_modules", "missing").inc(missing)
 
     def count_part(self, kind: str, result: str, size: int = 0) -> None:
         """Count a part of a symbfile, and its bytes."""
-        self._symbfile_parts.labels(kind, result).inc()
-        self._symbfile_bytes.labels(kind).inc(size)
+        self._of("gsym_symbfile_parts", kind, result).inc()
+        self._of("gsym_symbfile_bytes", kind).inc(size)
 
     def count_locations(self, symbolized: int, left: int) -> None:
         """Count the addresses of a received profile that had no functions."""
-        self._locations.labels("symbolized").inc(symbolized)
-        self._locations.labels("left").inc(left)
+        self._of("gsym_profile_locations", "symbolized").inc(symbolized)
+        self._of("gsym_profile_locations", "left").inc(left)
 
     def count_request(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a request that was answered."""
         path = _endpoint_of(scope)
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        self._of(self.requests, path, method, status).inc()
-        self._of(self.request_seconds, path).observe(seconds)
+        self._of("gsym_requests", path, method, status).inc()
+        self._of("gsym_request_seconds", path).observe(seconds)
 
-    def _of(self, metric: _Metric, *labels: str | int) -> _Metric:
-        """Find `metric.labels(*labels)`, but faster after the first time."""
-        name = metric, labels
-        found: _Metric | None = self._labelled.get(name)
+    def _of(self, *name: str | int) -> Any:
+        """Metric with labels: `metric.labels(...)`, but faster after the first time."""
+        found = self._labelled.get(name)
         if found is None:
-            found = self._labelled[name] = metric.labels(*labels)
+            found = self._labelled[name] = self[str(name[0])].labels(*name[1:])
         return found
 
     def text(self) -> bytes:

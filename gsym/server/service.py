@@ -218,10 +218,10 @@ class Service:
         self.opening: ModuleOpening = ModuleOpening(
             symbolizer,
             settings.limits.fetch_threads,
-            self.metrics.opening,
+            self.metrics["gsym_modules_opening"],
             settings.limits.source_wait,
         )
-        watch_processes(self.metrics.converters.set)
+        watch_processes(self.metrics["gsym_converters"].set)
         self.is_store_over = False
         self.notes: list[str] = []
         self.on_close: list[Callable[[], object]] = []

@@ -30,9 +30,9 @@ class SymstoreFile(NamedTuple):
     """A file that was asked for."""
 
     key: ModuleKey  # its module
-    kind: str  # as of debuginfod
+    kind: str  # as of debuginfod; "" for any
     # how it may start; () for an ELF file, which has a build id to check
-    magics: tuple[bytes, ...] = ()
+    magics: tuple[bytes, ...] = (b"",)
 
 
 def symstore_file(name: str, identifier: str, file: str) -> SymstoreFile | None:
@@ -62,10 +62,10 @@ def _file(name: str, identifier: str) -> SymstoreFile | None:
             if len(found) != _UUID_SIZE:
                 return None
             key = ModuleKey(debug_id=macho_debug_id(found))
-            return SymstoreFile(key, kind, _MACHO_MAGICS)
+            return SymstoreFile(key, "", _MACHO_MAGICS)
     if name.lower().endswith(".pdb"):
-        return SymstoreFile(key_of_debug_id(name, identifier), "debuginfo", (_PDB,))
+        return SymstoreFile(key_of_debug_id(name, identifier), "", (_PDB,))
     if len(identifier) > _MAX_ID or not identifier.isalnum():
         return None
     key = ModuleKey(code_file=name, code_id=identifier.upper())
-    return SymstoreFile(key, "executable", (_PE,))
+    return SymstoreFile(key, "", (_PE,))

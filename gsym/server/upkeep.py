@@ -75,7 +75,7 @@ class Upkeep:
             except Exception:  # noqa: BLE001 - a fault must not end all later rounds
                 _LOG.exception("cannot look after the store")
             trim_memory()
-            self._service().metrics.resident.set(resident_bytes())
+            self._service().metrics["gsym_resident_bytes"].set(resident_bytes())
             pause = max(_PAUSE, _PAUSE_PER_WORK * (time.monotonic() - started))
 
 
@@ -101,7 +101,7 @@ def look_after_store(service: Service, pause: float = 0.0) -> None:
         served = read_served_time(store.path)
         if 0 <= now - served.last < pause / 2:
             remove_all_leftovers(store.path)
-            service.metrics.store_pending.set(remove_evicted(store.path))
+            service.metrics["gsym_store_pending_bytes"].set(remove_evicted(store.path))
             return
         served = served.at(now)
         done = _collect(service, store, served)
@@ -132,7 +132,7 @@ def _collect(service: Service, store: Store, served: ServedTime) -> Collection:
 def _report(service: Service, store: Store, done: Collection) -> None:
     metrics = service.metrics
     if done.removed:
-        metrics.evictions.inc(done.removed)
+        metrics["gsym_evictions"].inc(done.removed)
         text = "removed %d modules from the store, %d bytes"
         _LOG.warning(text, done.removed, done.size_before - done.size_after)
     if bool(done.lacking) != service.is_store_over:
@@ -145,11 +145,11 @@ def _report(service: Service, store: Store, done: Collection) -> None:
                 "a tenth at a time"
             )
         _LOG.warning(text)
-    metrics.store_bytes.set(done.size_after)
-    metrics.store_modules.set(done.kept)
-    metrics.store_free.set(free_bytes(store.path))
-    metrics.store_pending.set(done.pending)
-    metrics.store_lacking.set(done.lacking)
+    metrics["gsym_store_bytes"].set(done.size_after)
+    metrics["gsym_store_modules"].set(done.kept)
+    metrics["gsym_store_free_bytes"].set(free_bytes(store.path))
+    metrics["gsym_store_pending_bytes"].set(done.pending)
+    metrics["gsym_store_lacking_bytes"].set(done.lacking)
 
 
 def has_free_space(settings: Settings, size: int) -> bool:

@@ -13,7 +13,6 @@ pytest.importorskip("msgspec")
 from gsym.api.answer_texts import AnswerTexts
 from gsym.api.cache_budget import CacheBudget
 from gsym.api.frame_texts import FrameTexts
-from gsym.api.module_contents import functions_of
 from tests.formatting.test_frame_texts import ANY, START, expected, work_of, written
 
 if TYPE_CHECKING:
@@ -132,9 +131,10 @@ def test_the_functions_of_modules_are_kept_in_the_budget_too() -> None:
     works = [work_of("name", []) for _ in range(3)]
     first, second, third = (module_of(work) for work in works)
     memory = CacheBudget(100)
-    contents = [functions_of(module, memory) for module in (first, second)]
-    assert functions_of(first, memory) is contents[0]
+    texts = AnswerTexts(None, memory)
+    contents = [texts.of(module).functions for module in (first, second)]
+    assert texts.of(first).functions is contents[0]
     assert memory.size == 96
-    assert functions_of(third, memory) is not None
-    assert functions_of(first, memory) is contents[0]
-    assert functions_of(second, memory) is not contents[1]
+    assert texts.of(third).functions is not None
+    assert texts.of(first).functions is contents[0]
+    assert texts.of(second).functions is not contents[1]

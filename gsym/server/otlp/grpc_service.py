@@ -97,7 +97,7 @@ class GrpcService:
             title = status_text(body)
         details = body if is_ours else status_message(status, title, headers)
         context.set_trailing_metadata(((_DETAILS, details),))
-        code = getattr(self._grpc.StatusCode, code_of(status).name)
+        code = getattr(self._grpc.StatusCode, code_of(status)[1])
         await context.abort(code, title)
         raise AssertionError  # it does not return
 

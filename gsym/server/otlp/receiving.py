@@ -160,5 +160,5 @@ async def _forwarded(body: bytes, service: Service, collector: Collector) -> byt
         status = error.status_code
         raise
     finally:
-        service.metrics.profiles_forwarded.labels(status).inc()
+        service.metrics["gsym_profiles_forwarded"].labels(status).inc()
     return answer

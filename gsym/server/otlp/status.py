@@ -11,7 +11,6 @@ from functools import lru_cache
 from starlette.responses import Response
 
 from gsym.profiles.protobuf import decode_message, message_types
-from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -30,41 +29,25 @@ _MESSAGES = {
 _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 
 
-class Code(NamedTuple):
-    """A status of gRPC: its number and its name in Python's gRPC."""
-
-    number: int
-    name: str
-
-
-UNKNOWN = Code(2, "UNKNOWN")
-INVALID_ARGUMENT = Code(3, "INVALID_ARGUMENT")
-DEADLINE_EXCEEDED = Code(4, "DEADLINE_EXCEEDED")
-PERMISSION_DENIED = Code(7, "PERMISSION_DENIED")
-RESOURCE_EXHAUSTED = Code(8, "RESOURCE_EXHAUSTED")
-UNIMPLEMENTED = Code(12, "UNIMPLEMENTED")
-INTERNAL = Code(13, "INTERNAL")
-UNAVAILABLE = Code(14, "UNAVAILABLE")
-UNAUTHENTICATED = Code(16, "UNAUTHENTICATED")
-
-# Clients send again what gets one of the last two, with a time to retry after.
+# Statuses of gRPC by those of HTTP: the number, and the name in Python's gRPC. Clients
+# send again what gets RESOURCE_EXHAUSTED or UNAVAILABLE, with a time to retry after.
 _CODES = {
-    400: INVALID_ARGUMENT,
-    415: INVALID_ARGUMENT,
-    401: UNAUTHENTICATED,
-    403: PERMISSION_DENIED,
-    404: UNIMPLEMENTED,
-    413: RESOURCE_EXHAUSTED,
-    500: INTERNAL,
-    408: DEADLINE_EXCEEDED,
-    429: RESOURCE_EXHAUSTED,
-    503: UNAVAILABLE,
+    400: (3, "INVALID_ARGUMENT"),
+    401: (16, "UNAUTHENTICATED"),
+    403: (7, "PERMISSION_DENIED"),
+    404: (12, "UNIMPLEMENTED"),
+    408: (4, "DEADLINE_EXCEEDED"),
+    413: (8, "RESOURCE_EXHAUSTED"),
+    415: (3, "INVALID_ARGUMENT"),
+    429: (8, "RESOURCE_EXHAUSTED"),
+    500: (13, "INTERNAL"),
+    503: (14, "UNAVAILABLE"),
 }
 
 
-def code_of(status: int) -> Code:
-    """The status of gRPC for one of HTTP."""
-    return _CODES.get(status, UNKNOWN)
+def code_of(status: int) -> tuple[int, str]:
+    """Number and name of the status of gRPC for one of HTTP."""
+    return _CODES.get(status, (2, "UNKNOWN"))
 
 
 @lru_cache(maxsize=1)
@@ -75,7 +58,7 @@ def _types() -> dict[str, Any]:
 def status_message(status: int, text: str, headers: Mapping[str, str]) -> bytes:
     """A `Status` message for an error of HTTP."""
     types = _types()
-    message = types["Status"](code=code_of(status).number, message=text.encode())
+    message = types["Status"](code=code_of(status)[0], message=text.encode())
     seconds = headers.get("retry-after", "")
     if seconds.isdigit():
         retry = types["RetryInfo"]()

@@ -10,7 +10,6 @@ from urllib.parse import quote
 from starlette.routing import Route
 
 import gsym
-from gsym.api.module_contents import functions_of
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
 from gsym.modules.key import is_windows, key_of_debug_id
@@ -97,8 +96,7 @@ class PageData:
     def functions(self, debug_id: str, query: str) -> dict[str, Any]:
         """Functions of a module with *query* in their names."""
         module = self._open(debug_id)[0]
-        table = functions_of(module, self._service.memory)
-        assert table is not None  # noqa: S101 - the module has a reader
+        table = self._service.texts.of(module).functions
         found = [
             (table.name(index), table.starts[index], table.sizes[index])
             for index in table.search(query, _MAX_FUNCTIONS)

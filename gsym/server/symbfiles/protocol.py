@@ -72,13 +72,7 @@ TOO_MANY_PENDING = Refusal(
 )
 DISK_FULL = Refusal("1503", 507, "the disk is full")
 
-REFUSALS = (
-    *(INTERNAL, NO_KEY, UNKNOWN_KEY),
-    *(BAD_FILE_ID, BAD_PART, BAD_PARTS, NO_LENGTH, EMPTY, BAD_ENCODING, TOO_SLOW),
-    *(PART_TOO_LARGE, TOO_MANY_PARTS, TOO_LARGE, OTHER_BYTES),
-    *(DAMAGED, WRONG_KIND, UNFIT, TOO_COSTLY),
-    *(TOO_MANY_OF_KEY, TOO_MANY_PENDING, DISK_FULL),
-)
+REFUSALS = tuple(each for each in [*vars().values()] if isinstance(each, Refusal))
 
 
 class PartError(CopyableError):
