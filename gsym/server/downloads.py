@@ -36,6 +36,8 @@ from gsym.symbfile.file_id import FileId
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
     from starlette.types import Scope
 
@@ -100,22 +102,17 @@ class _Downloads:
         # Windows debuggers request modules by code file and code id. What the store has
         # is answered before a source is asked for an id of another kind.
         by_code = ModuleKey(code_file=name, code_id=module_id.upper())
-        is_stored = key and (await self._service.run(self._get, key)).entry
-        other = (
-            None if is_stored else (await self._service.run(self._get, by_code)).entry
-        )
+        run, other = self._service.run, None
+        if not (key and (await run(self._get, key)).entry):
+            other = (await run(self._get, by_code)).entry
         if other is None:
-            found = await self._find(key)
-            if found.entry is not None:
-                return await self._answer(request, found, kind)
-        else:
-            name = other.identity.debug_file
-            stem = name[: -len(".pdb")] if name.lower().endswith(".pdb") else name
-            parts = (name, other.identity.debug_id, f"{stem}.{kind}")
-            path = "/".join(quote(part, safe="") for part in parts)
-            root = request.scope.get("root_path", "")
-            return RedirectResponse(f"{root}/{path}", 302)
-        raise not_found(found.reason)
+            return await self._answer(request, await self._find(key), kind)
+        name = other.identity.debug_file
+        stem = name[: -len(".pdb")] if name.lower().endswith(".pdb") else name
+        parts = (name, other.identity.debug_id, f"{stem}.{kind}")
+        path = "/".join(quote(part, safe="") for part in parts)
+        root = request.scope.get("root_path", "")
+        return RedirectResponse(f"{root}/{path}", 302)
 
     async def _of_symstore(
         self, request: Request, name: str, module_id: str, file: str
@@ -136,8 +133,6 @@ class _Downloads:
         key, found = await self._of_build_id(request)
         if kind in {"debuginfo", "executable"}:
             return await self.binaries.file(request, key, found.entry, kind)
-        if found.entry is None:
-            raise not_found(found.reason)
         return await self._answer(request, found, kind)
 
     async def section(self, request: Request) -> Response:
@@ -148,12 +143,10 @@ class _Downloads:
 
     async def source(self, request: Request) -> Response:
         """A source file of the module with a build id."""
-        key, found = await self._of_build_id(request)
-        if found.entry is None and await self._service.run(self._is_local, key):
-            module = await self._service.opening.open(key)
-            found = _Found(module.entry, found.reason)
-        path = "/" + request.path_params["path"]
-        return await self.binaries.source(found.entry, path)
+        key, (entry, *_) = await self._of_build_id(request)
+        if entry is None and await self._service.run(self._is_local, key):
+            entry = (await self._service.opening.open(key)).entry
+        return await self.binaries.source(entry, "/" + request.path_params["path"])
 
     async def _of_build_id(self, request: Request) -> tuple[ModuleKey, _Found]:
         """The key in a path, and its module."""
@@ -175,9 +168,7 @@ class _Downloads:
             return await self._of_symstore(request, second, module_id, name)
         file_id = _file_id(request)
         run, store = self._service.run, self._store
-        if name == "metadata.json":
-            if not await run(_ranges, store, file_id):
-                raise HttpError(404)
+        if name == "metadata.json" and await run(_ranges, store, file_id):
             references = {"dwarfFileID": file_id.base64}
             found = {"version": _VERSION, "symbolFileReferences": references}
             return json_response(found)
@@ -218,7 +209,8 @@ class _Downloads:
 
     async def _answer(self, request: Request, found: _Found, kind: str) -> Response:
         entry = found.entry
-        assert entry is not None  # noqa: S101 - the caller has checked it
+        if entry is None:
+            raise not_found(found.reason)
         body = await self._service.run(self._open, entry, kind)
         version = os.path.basename(os.path.dirname(entry.path))
         content_type = _TYPES.get(kind, _BINARY)
@@ -232,13 +224,17 @@ class _Downloads:
         Raises:
             HttpError: The module has no such file.
         """
-        body = _try_open(entry, kind)
-        if body is None:  # the module was replaced since it was found
+        try:
+            with suppress(FileNotFoundError):
+                return _opened(entry, kind)
+            # The module was replaced since it was found.
             again = self._store.get(entry.identity)
-            body = None if again is None else _try_open(again, kind)
-        if body is None:
-            raise not_found("the module was removed")
-        return body
+            with suppress(FileNotFoundError):
+                if again is not None:
+                    return _opened(again, kind)
+        except GsymError as error:
+            raise not_found(error.reason) from None
+        raise not_found("the module was removed")
 
 
 class _Found(NamedTuple):
@@ -247,16 +243,6 @@ class _Found(NamedTuple):
     entry: Entry | None  # the module; None if it was not found
     reason: str  # why it was not
     unsure: str = ""  # why it may be another build
-
-
-def _try_open(entry: Entry, kind: str) -> FileBody | TextBody | None:
-    """The file; None if the files of the module were removed."""
-    try:
-        return _opened(entry, kind)
-    except FileNotFoundError:
-        return None
-    except GsymError as error:
-        raise not_found(error.reason) from None
 
 
 def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
@@ -324,23 +310,14 @@ def _open(store: Store, file_id: FileId, name: str) -> tuple[FileBody, str]:
     Raises:
         HttpError: It does not exist.
     """
-    file = None
-    if name == "returnpads":
-        file = _open_file(return_pads_path(store.path, file_id))
-    elif name == "ranges":
-        # Again if they were replaced before they were opened.
-        file = _open_file(_ranges(store, file_id)) or _open_file(
-            _ranges(store, file_id)
-        )
-    if file is None:
-        raise HttpError(404)
-    status = os.fstat(file.fileno())
-    tag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{name}"
-    return FileBody(file, is_packed=True), tag
-
-
-def _open_file(path: str) -> FileIO | None:
-    try:
-        return FileIO(path)
-    except FileNotFoundError:
-        return None
+    find: dict[str, Callable[[], str]] = {
+        "returnpads": lambda: return_pads_path(store.path, file_id),
+        "ranges": lambda: _ranges(store, file_id),
+    }
+    for _ in range(2):  # again if it was replaced before it was opened
+        with suppress(FileNotFoundError, KeyError):
+            file = FileIO(find[name]())
+            status = os.fstat(file.fileno())
+            tag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{name}"
+            return FileBody(file, is_packed=True), tag
+    raise HttpError(404)

@@ -14,7 +14,7 @@ import os
 import re
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import msgspec
 from starlette.routing import Route
@@ -31,7 +31,6 @@ from gsym.modules.key import ModuleKey, is_hex
 from gsym.net.limits import TransferLimits
 from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
-from gsym.records import NamedTuple
 from gsym.server.bodies import SpooledBodies, spool_body, too_large
 from gsym.server.errors import HttpError, answered, json_response
 from gsym.server.modules import child_limits, store_path
@@ -49,11 +48,11 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from gsym.net.web_address import WebAddress
     from gsym.server.service import Service
     from gsym.server.tokens import Holder, Tokens
 
 _LOG = logging.getLogger("gsym.server")
+_MEMBERS = "members"  # the folder of unpacked files
 _UNPACKING_MEMORY = 512 << 20  # bytes of address space, to unpack an upload
 # Parameters that say of which module the file is, and what they are.
 STATED = {
@@ -186,15 +185,11 @@ class _Uploads:
         """
         stated = _stated_module(request.query_params)
         async with self._bodies.folder() as folder:
-            path = os.path.join(folder, "body")
-            await self._spool(request, path)
-            sent = _Sent(
-                request.headers.get("content-type", ""),
-                request.query_params.get("name", "") or "upload",
-                stated,
-            )
-            publish = self._service.opening.run
-            return await publish(self._publish, holder, folder, path, sent)
+            await self._spool(request, os.path.join(folder, "body"))
+            name = request.query_params.get("name", "")
+            sent = request.headers.get("content-type", ""), name, stated
+            run = self._service.opening.run
+            return await run(self._publish, holder, folder, *sent)
 
     async def _spool(self, request: Request, path: str) -> None:
         limit = self._settings.limits.max_upload
@@ -209,33 +204,35 @@ class _Uploads:
             raise HttpError(415, title, closes=True)
         await spool_body(request, self._service, path, limit)
 
-    def _publish(self, holder: Holder, folder: str, path: str, sent: _Sent) -> Upload:
-        source, size = "upload", os.path.getsize(path)
+    def _publish(
+        self,
+        holder: Holder,
+        folder: str,
+        content_type: str,
+        name: str,
+        stated: ModuleKey,
+    ) -> Upload:
+        source = "upload"
         with answered():
-            names, urls = self._unpack(folder, path, sent.content_type, sent.name)
+            names, urls = self._unpack(folder, content_type, name)
             if urls and not names:
                 folder = os.path.join(folder, "fetched")
-                path = os.path.join(folder, "body")
-                address = self._fetch(urls[0], folder, path)
-                size, source = os.path.getsize(path), str(address)
-                name = source.rpartition("/")[2] or "upload"
-                names, _ = self._unpack(folder, path, "", name)
-            answer = self._convert(folder, names, sent.module)
-            added = self._add(answer, holder, folder, names, source)
-        return Upload(size, *added)
+                source = self._fetch(urls[0], folder)
+                names, _ = self._unpack(folder, "", source.rpartition("/")[2])
+            answer = self._convert(folder, names, stated)
+            return self._add(answer, holder, folder, names, source)
 
     def _unpack(
-        self, folder: str, body: str, content_type: str, name: str
+        self, folder: str, content_type: str, name: str
     ) -> tuple[list[str], list[str]]:
         """Names of the files in an upload, and URLs given instead of files."""
-        members = _members(folder)
-        os.mkdir(members)
-        limits = self._settings.limits
+        os.mkdir(os.path.join(folder, _MEMBERS))
+        limits, body = self._settings.limits, os.path.join(folder, "body")
         arguments = {
             "body": body,
             "content_type": content_type,
-            "name": name,
-            "folder": members,
+            "name": name or "upload",
+            "folder": os.path.join(folder, _MEMBERS),
             "limits": [limits.max_members, limits.max_inflated],
         }
         child = self._child_limits._replace(memory=_UNPACKING_MEMORY)
@@ -248,7 +245,7 @@ class _Uploads:
         if any(stated) and len(names) > 1:
             reason = "the parameters describe one module, the upload has several files"
             raise FormatError(reason)
-        members = _members(folder)
+        members = os.path.join(folder, _MEMBERS)
         paths = [os.path.join(members, str(number)) for number in range(len(names))]
         if not all(is_file_in(path, folder) for path in paths):
             raise FormatError("unpacking the upload had an invalid result")
@@ -270,8 +267,8 @@ class _Uploads:
         folder: str,
         names: list[str],
         source: str,
-    ) -> tuple[int, list[UploadedModule], list[str]]:
-        """Publish the converted modules; return number, modules and skipped files."""
+    ) -> Upload:
+        """Publish the converted modules."""
         modules = read_descriptions(answer.get("modules"), folder)
         members: list[str] = []
         with suppress(IndexError, KeyError, TypeError):
@@ -292,37 +289,26 @@ class _Uploads:
         )
         kept = list(zip(members, published, strict=True))
         lone = [member for member, done in kept if done is None]
-        if len(lone) == len(kept):
+        added = [(member, done) for member, done in kept if done is not None]
+        if not added:
             reason = "no functions, and the store has no debug file of the module"
             raise FormatError("the upload contains no module: " + reason)
         number = time.time_ns() // 1000
         outcomes: dict[str, set[str]] = {}  # by file, which may have several modules
-        for member, done in kept:
-            if done is not None:
-                outcomes.setdefault(member, set()).add(done.outcome)
-                found = done.entry.identity
-                _LOG.info(
-                    "%s %s (%s), uploaded by %s in upload %d",
-                    *(done.outcome, found.debug_file, found.debug_id),
-                    *(holder.name, number),
-                )
+        modules_of = []
+        for member, done in added:
+            outcomes.setdefault(member, set()).add(done.outcome)
+            ids = done.entry.identity.debug_file, done.entry.identity.debug_id
+            modules_of.append(UploadedModule(member, *ids, done.outcome))
+            text = "%s %s (%s), uploaded by %s in upload %d"
+            _LOG.info(text, done.outcome, *ids, holder.name, number)
         known = [name for name, each in outcomes.items() if each == {"kept"}]
-        modules_of = [
-            UploadedModule(
-                *(member, done.entry.identity.debug_file),
-                *(done.entry.identity.debug_id, done.outcome),
-            )
-            for member, done in kept
-            if done is not None
-        ]
-        return (
-            number,
-            modules_of,
-            [*(names[each] for each, _ in skipped), *lone, *known],
-        )
+        left = [*(names[each] for each, _ in skipped), *lone, *known]
+        size = os.path.getsize(os.path.join(folder, "body"))
+        return Upload(size, number, modules_of, left)
 
-    def _fetch(self, url: str, folder: str, path: str) -> WebAddress:
-        """Download a URL to *path*, in a new folder."""
+    def _fetch(self, url: str, folder: str) -> str:
+        """Download a URL to the body in a new folder; what to call the source."""
         settings = self._settings
         try:
             address = read_web_address(url)
@@ -334,19 +320,9 @@ class _Uploads:
         most = settings.limits.max_upload
         limits = TransferLimits(most_bytes=most, most_inflated=most)
         transfer = Transfer(limits, allow_private=settings.allow_private)
-        try:
-            transfer.fetch(address, path)
-        finally:
-            transfer.close()
-        return address
-
-
-class _Sent(NamedTuple):
-    """Statements of a request on its body: the type, a name, the module that it is."""
-
-    content_type: str
-    name: str
-    module: ModuleKey
+        with closing(transfer):
+            transfer.fetch(address, os.path.join(folder, "body"))
+        return str(address)
 
 
 def _stated_module(query: Mapping[str, str]) -> ModuleKey:
@@ -382,11 +358,6 @@ def _stated_module(query: Mapping[str, str]) -> ModuleKey:
 def _number(text: str) -> int:
     """The value of a Content-Length; 0 without a valid one."""
     return int(text[:20]) if text.isascii() and text.isdigit() else 0
-
-
-def _members(folder: str) -> str:
-    """The folder of the unpacked files."""
-    return os.path.join(folder, "members")
 
 
 def _texts(found: object) -> list[str]:
