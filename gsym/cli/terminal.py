@@ -10,7 +10,7 @@ from gsym.errors import GsymError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from typing import Any, TextIO
 
     from typing_extensions import Self
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _SHOW_AFTER = 0.5  # seconds; shorter work needs no bar
 _REDRAW_AFTER = 0.1
 _BAR_WIDTH = 32
+_LEAST_NAME = 16  # characters of the last column of a table
 _MOST_SHOWN = 1023  # characters of what came as input
 _OUTPUTS = ("stdout", "stderr")
 
@@ -207,6 +208,29 @@ def cut_middle(text: str, width: int) -> str:
         return text
     front = (width - 3) // 2
     return f"{text[:front]}...{text[front + 3 - width :]}"
+
+
+def table_lines(
+    rows: Iterable[Sequence[str]],
+    width: int | None = None,
+    left: Collection[int] = (),
+) -> Iterator[str]:
+    """Rows as columns, right-aligned but for those in *left* and the last one.
+
+    That is cut in the middle to what is left of a *width*.
+    """
+    texts = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)][:-1]
+    space = None
+    if width is not None:
+        space = max(width - sum(widths) - 2 * len(widths), _LEAST_NAME)
+    for *cells, name in texts:
+        columns = [
+            cell.ljust(size) if at in left else cell.rjust(size)
+            for at, (cell, size) in enumerate(zip(cells, widths, strict=True))
+        ]
+        last = name if space is None else cut_middle(name, space)
+        yield "  ".join([*columns, last]).rstrip()
 
 
 def print_json(record: object) -> None:

@@ -57,22 +57,12 @@ def summed_stacks(
 
 def thread_frames(thread: Thread, roots: tuple[str, ...]) -> tuple[Frame, ...]:
     """Frames for a process and a thread, as *roots* asks for them."""
-    texts = {
-        "process": _text("process", thread.process, thread.process_name),
-        "thread": _text("thread", thread.thread, thread.thread_name),
-    }
-    return tuple(Frame(texts[root]) for root in ROOTS if root in roots)
+    return tuple(Frame(thread.text(root)) for root in ROOTS if root in roots)
 
 
 def thread_title(thread: Thread) -> str:
     """The process and the thread in one text."""
     return " / ".join(frame.name for frame in thread_frames(thread, ROOTS))
-
-
-def _text(kind: str, number: int | None, name: str) -> str:
-    if number is None:
-        return name or f"{kind} (unknown)"
-    return f"{name} ({number})" if name else f"{kind} {number}"
 
 
 class TreeFunction(NamedTuple):

@@ -218,6 +218,15 @@ class Thread(NamedTuple):
     process_name: str = ""
     thread_name: str = ""
 
+    def text(self, kind: str) -> str:
+        """Name and number of the thread, or of its process, by the kind of them."""
+        number, name = self.thread, self.thread_name
+        if kind == "process":
+            number, name = self.process, self.process_name
+        if number is None:
+            return name or f"{kind} (unknown)"
+        return f"{name} ({number})" if name else f"{kind} {number}"
+
 
 NO_THREAD = Thread(None, None)
 

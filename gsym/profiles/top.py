@@ -129,12 +129,10 @@ def _thread_names(threads: Sequence[Thread], by: str) -> list[str]:
 
     Where a text does not tell threads apart, it is followed by the process.
     """
-    processes = [
-        _numbered("process", each.process_name, each.process) for each in threads
-    ]
+    processes = [each.text("process") for each in threads]
     if by == "process":
         return processes
-    texts = [_numbered("thread", each.thread_name, each.thread) for each in threads]
+    texts = [each.text("thread") for each in threads]
     of_text: dict[str, set[str]] = {}
     for text, process in zip(texts, processes, strict=True):
         of_text.setdefault(text, set()).add(process)
@@ -142,13 +140,6 @@ def _thread_names(threads: Sequence[Thread], by: str) -> list[str]:
         f"{text} of {process}" if len(of_text[text]) > 1 else text
         for text, process in zip(texts, processes, strict=True)
     ]
-
-
-def _numbered(kind: str, name: str, number: int | None) -> str:
-    """A name with its number; what is not known is left out."""
-    if number is None:
-        return name or "(unknown)"
-    return f"{name or kind} ({number})"
 
 
 class _Names:

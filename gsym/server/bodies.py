@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from gsym.containers.inflation import import_zstd
-from gsym.server.errors import HttpError, in_time
+from gsym.server.errors import HttpError, declared_size, in_time
 from gsym.server.modules import store_path
 from gsym.store.directory import Store
 from gsym.writing.atomic_file import FULL_DISK
@@ -137,8 +137,7 @@ async def read_body(
         HttpError: 408, 413, 415 or 503.
         ClientDisconnect: The client closed the connection.
     """
-    declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared[:20]) > limit:
+    if declared_size(request.headers) > limit:
         raise too_large(limit)
     coding = request.headers.get("content-encoding", "identity").strip().lower()
     if coding not in _INFLATERS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 
 import msgspec
@@ -13,6 +13,7 @@ from starlette.responses import Response
 from gsym.api.request import RequestError
 from gsym.confined.process import ConfinedError
 from gsym.errors import GsymError, LimitError, SourceError, UnsupportedError
+from gsym.model import UINT64_END
 from gsym.store.publication import IdTakenError
 
 TYPE_CHECKING = bool()
@@ -45,6 +46,24 @@ def header_of(scope: Scope, name: bytes, default: str = "") -> str:
         if key == name:
             return str(value, "latin-1")
     return default
+
+
+def declared_size(headers: Mapping[str, str]) -> int:
+    """The Content-Length of a request; 0 without a valid one."""
+    text = headers.get("content-length", "")
+    return int(text[:20]) if text.isascii() and text.isdigit() else 0
+
+
+def number_in(text: str, refusal: str) -> int:
+    """A number of 64 bits in a query, decimal or with a prefix.
+
+    Raises:
+        HttpError: It is none.
+    """
+    with suppress(ValueError):
+        if text.isalnum() and (number := int(text, 0)) < UINT64_END:
+            return number
+    raise HttpError(400, refusal)
 
 
 class HttpError(HTTPException):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from gsym.engine.demangling import demangle
-from gsym.model import join_path
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gsym.model import Frame
     from gsym.modules.key import Attempt
     from gsym.reports.path_map import PathMap
     from gsym.store.entries import Entry
@@ -58,14 +58,8 @@ class ModuleShown(msgspec.Struct):
 def attempts_shown(attempts: Iterable[Attempt]) -> list[AttemptShown]:
     """The attempts to get a module."""
     return [
-        AttemptShown(
-            shown(each.source),
-            each.outcome,
-            shown(each.detail),
-            each.seconds,
-            each.size,
-        )
-        for each in attempts
+        AttemptShown(shown(source), outcome, shown(detail), seconds, size)
+        for source, outcome, detail, seconds, size in attempts
     ]
 
 
@@ -76,20 +70,12 @@ def shown(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def call_shown(
-    name: str,
-    file: tuple[str, str],
-    line: int,
-    offset: int,
-    path_map: PathMap | None = None,
-) -> CallShown:
+def call_shown(frame: Frame, path_map: PathMap | None = None) -> CallShown:
     """A frame of a lookup."""
-    path = join_path(*file)
+    name, path = shown(demangle(frame.name)), frame.path
     if path and path_map is not None:
         path = path_map(path)
-    return CallShown(
-        shown(demangle(name)), shown(path), line if path else 0, hex(offset)
-    )
+    return CallShown(name, shown(path), frame.line if path else 0, hex(frame.offset))
 
 
 def module_shown(entry: Entry) -> ModuleShown:

@@ -16,13 +16,12 @@ from gsym.memory.elf_core import is_core
 from gsym.memory.microdump import has_microdump
 from gsym.memory.minidump import MAGIC
 from gsym.memory.stack_parts import module_of_path
-from gsym.model import UINT64_END
 from gsym.reports.report_work import ReportWork
 from gsym.reports.source_lines import SourceLines
 from gsym.reports.stacks.recognition import parse_report
 from gsym.server.bodies import SpooledBodies, request_body, spool_body
 from gsym.server.dumps import DumpReader
-from gsym.server.errors import HttpError, answered, in_time, private_response
+from gsym.server.errors import HttpError, answered, in_time, number_in, private_response
 from gsym.server.page_records import module_shown, shown
 from gsym.server.upkeep import has_free_space
 from gsym.store.listing import StoreListing
@@ -83,12 +82,8 @@ def read_query(query: Any) -> ReportQuery:
         found.choices[int(index[:9])] = debug_id
     for text in query.getlist("load_address")[:_MOST_CHOICES]:
         name, equals, address = text.rpartition("=")
-        try:
-            number = int(address, 0) if equals and address.isalnum() else -1
-        except ValueError:
-            number = -1
-        if not 0 <= number < UINT64_END:
-            raise HttpError(400, "load_address is not MODULE=ADDRESS")
+        refusal = "load_address is not MODULE=ADDRESS"
+        number = number_in(address if equals else "", refusal)
         found.load_addresses[name] = number
     return found
 

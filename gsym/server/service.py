@@ -44,8 +44,6 @@ if TYPE_CHECKING:
         module: OpenModule | None
         seconds: float
 
-    from typing import TypeVar
-
     from gsym.server.settings import Settings
 
 
@@ -119,12 +117,7 @@ class ModuleOpening:
 
     async def open(self, key: ModuleKey) -> OpenModule:
         """The module, as returned by `Symbolizer.open`."""
-        search = self._searches.get(key)
-        if search is None:
-            future = self._threads.submit(self._symbolizer.open, key)
-            self._gauge.inc()
-            future.add_done_callback(lambda _done: self._gauge.dec())
-            search = self._searches[key] = _Search(future)
+        search = self._searches.get(key) or self._begin(key)
         search.waiting += 1
         try:
             return await asyncio.shield(asyncio.wrap_future(search.future))
@@ -132,23 +125,27 @@ class ModuleOpening:
             search.waiting -= 1
             if not search.waiting:
                 search.future.cancel()  # no effect if it has started
-                if search.future.done():
-                    self._searches.pop(key, None)
-                else:
-                    self._forget_later(key, search)
+                self._forget(key, search)
 
-    def _forget_later(self, key: ModuleKey, search: _Search) -> None:
+    def _begin(self, key: ModuleKey) -> _Search:
         loop = asyncio.get_running_loop()
-
-        def forget() -> None:
-            if self._searches.get(key) is search and not search.waiting:
-                del self._searches[key]
+        search = _Search(self._threads.submit(self._symbolizer.open, key))
+        self._searches[key] = search
+        self._gauge.inc()
 
         def on_done(_future: object) -> None:
+            self._gauge.dec()
             if not loop.is_closed():
-                loop.call_soon_threadsafe(forget)
+                loop.call_soon_threadsafe(self._forget, key, search)
 
         search.future.add_done_callback(on_done)
+        return search
+
+    def _forget(self, key: ModuleKey, search: _Search) -> None:
+        """Forget a search that is done and that no request waits for."""
+        is_over = search.future.done() and not search.waiting
+        if is_over and self._searches.get(key) is search:
+            del self._searches[key]
 
     async def run(self, work: Callable[..., Result], *arguments: object) -> Result:
         """Run *work*, which may open modules itself, in a thread."""

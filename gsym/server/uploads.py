@@ -32,7 +32,7 @@ from gsym.net.limits import TransferLimits
 from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
 from gsym.server.bodies import SpooledBodies, spool_body, too_large
-from gsym.server.errors import HttpError, answered, json_response
+from gsym.server.errors import HttpError, answered, declared_size, json_response
 from gsym.server.modules import child_limits, store_path
 from gsym.server.monitoring import FOLDER_VARIABLE
 from gsym.server.tokens import REPLACE, UPLOAD
@@ -193,10 +193,10 @@ class _Uploads:
 
     async def _spool(self, request: Request, path: str) -> None:
         limit = self._settings.limits.max_upload
-        declared = request.headers.get("content-length", "")
-        if _number(declared) > limit:
+        declared = declared_size(request.headers)
+        if declared > limit:
             raise too_large(limit)
-        if not has_free_space(self._settings, _number(declared)):
+        if not has_free_space(self._settings, declared):
             _LOG.error("an upload is refused: the store has too little free space")
             raise HttpError(507, closes=True)
         if request.headers.get("content-encoding", "identity").lower() != "identity":
@@ -353,11 +353,6 @@ def _stated_module(query: Mapping[str, str]) -> ModuleKey:
     if problem:
         raise HttpError(400, problem)
     return stated
-
-
-def _number(text: str) -> int:
-    """The value of a Content-Length; 0 without a valid one."""
-    return int(text[:20]) if text.isascii() and text.isdigit() else 0
 
 
 def _texts(found: object) -> list[str]:

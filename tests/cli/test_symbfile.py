@@ -95,7 +95,7 @@ def test_stats_count_depths_apart_up_to_a_limit(
     assert run("stats", "--json", path) == 0
     assert json.loads(capsys.readouterr().out)["depths"] == {"0": 1, "255": 1, "256": 3}
     assert run("stats", path) == 0
-    assert "depth 256 and more 3\n" in capsys.readouterr().out
+    assert "depth 256 and more  3\n" in capsys.readouterr().out
 
 
 def test_stats_of_an_empty_file_have_no_addresses(

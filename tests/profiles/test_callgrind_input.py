@@ -189,7 +189,7 @@ def test_addresses_threads_and_parts(tmp_path: Path) -> None:
     )
     profile = read(tmp_path, text)
     threads = {each.name: each.own for each in top_rows(profile, "thread")}
-    assert threads == {"thread (2)": 30, "thread (3)": 1}
+    assert threads == {"thread 2": 30, "thread 3": 1}
     lines = {each.name: each.own for each in top_rows(profile, "line")}
     assert lines == {"work": 31}  # without a file, a line is nothing
     assert {each.frames[0].line for each in profile.locations} == {4, 5}

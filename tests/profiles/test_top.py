@@ -48,7 +48,7 @@ def test_functions_have_own_and_total_weights() -> None:
                 ("/src/a.cc:12", 0, 7),
             ],
         ),
-        ("thread", [("main (10)", 4, 4), ("thread (11)", 4, 4)]),
+        ("thread", [("main (10)", 4, 4), ("thread 11", 4, 4)]),
         ("process", [("app (1)", 8, 8)]),
     ],
 )
@@ -129,11 +129,16 @@ def test_threads_of_one_number_in_two_processes_stay_apart() -> None:
         "main (1) of app (7)": 1,
         "main (1) of web (8)": 1,
         "pool (2)": 1,
-        "gc of (unknown)": 1,
-        "gc of process (9)": 1,
+        "gc of process (unknown)": 1,
+        "gc of process 9": 1,
     }
     rows = {row.name: row.total for row in top_rows(builder.profile, "process")}
-    assert rows == {"app (7)": 1, "web (8)": 2, "(unknown)": 1, "process (9)": 1}
+    assert rows == {
+        "app (7)": 1,
+        "web (8)": 2,
+        "process (unknown)": 1,
+        "process 9": 1,
+    }
 
 
 def test_all_threads_of_a_process_have_its_name() -> None:

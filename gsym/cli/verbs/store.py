@@ -11,7 +11,13 @@ from glob import escape as glob_escape
 from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.options import JSON, QUIET, STORE, output_option
 from gsym.cli.program import EXIT_FAILED
-from gsym.cli.terminal import describe, print_json, printable
+from gsym.cli.terminal import (
+    describe,
+    print_json,
+    print_lines,
+    printable,
+    table_lines,
+)
 from gsym.errors import FormatError, GsymError
 from gsym.modules.key import keys_of_text
 from gsym.sizes import rounded_size
@@ -125,8 +131,9 @@ def print_attempts(attempts: Iterable[Attempt], indent: int) -> None:
         print(f"{'':{indent}}{printable(text)}")
 
 
+_NUMBERS = {"FUNCTIONS", "SIZE"}
 _TITLES = ("NAME", "DEBUG ID", "OS", "ARCH", "FUNCTIONS", "SIZE", "LAST USED", "SOURCE")
-_RIGHT_ALIGNED = {"FUNCTIONS", "SIZE"}
+_LEFT_ALIGNED = {at for at, title in enumerate(_TITLES) if title not in _NUMBERS}
 
 
 @Command(
@@ -145,35 +152,25 @@ def list_modules(values: Values) -> int:
         for entry in entries:
             print_json(entry_record(store, entry))
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _table(store, entries))
+        rows = [_TITLES, *(_row(store, entry) for entry in entries)]
+        print_lines(table_lines(rows, left=_LEFT_ALIGNED))
     for problem in problems:
         print(f"gsym store list: {describe(problem)}", file=sys.stderr)
     return EXIT_FAILED if problems else 0
-
-
-def _table(store: Store, entries: Iterable[Entry]) -> Iterator[str]:
-    rows = [_TITLES, *(_row(store, entry) for entry in entries)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (
-            cell.rjust(width) if title in _RIGHT_ALIGNED else cell.ljust(width)
-            for title, cell, width in zip(_TITLES, row, widths, strict=True)
-        )
-        yield "  ".join(cells).rstrip()
 
 
 def _row(store: Store, entry: Entry) -> tuple[str, ...]:
     identity = entry.identity
     used = time.strftime("%Y-%m-%d %H:%M", time.localtime(store.last_used(entry)))
     return (
-        printable(identity.debug_file) or "-",
+        identity.debug_file or "-",
         identity.debug_id,
-        printable(identity.os) or "-",
-        printable(identity.architecture) or "-",
+        identity.os or "-",
+        identity.architecture or "-",
         f"{entry.quality.functions:,}",
         rounded_size(entry.size),
         used,
-        printable(entry.source) or "-",
+        entry.source or "-",
     )
 
 
@@ -208,9 +205,7 @@ def show_module(values: Values) -> int:
         print_json({**record, "unsure": unsure})
         return 0
     _warn("gsym store info", unsure)
-    width = max(map(len, _LABELS.values()))
-    for label, text in _lines(record):
-        print(f"{label:<{width}}  {printable(text)}")
+    print_lines(table_lines(_lines(record), left={0}))
     return 0
 
 

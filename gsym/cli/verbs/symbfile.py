@@ -9,7 +9,7 @@ import sys
 from gsym.cli import options
 from gsym.cli.grammar import Command, Operand, Option, Values, usage_errors
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import print_json, print_lines, printable
+from gsym.cli.terminal import print_json, print_lines, printable, table_lines
 from gsym.model import NO_FUNCTION
 from gsym.symbfile import inspection
 from gsym.symbfile.address_index import AddressIndex, ChainFrame
@@ -42,9 +42,6 @@ def dump(values: Values) -> int:
     return 0
 
 
-_LABEL_WIDTH = 18
-
-
 @Command("gsym symbfile stats", (SYMBFILE,), (options.JSON,))
 def show_statistics(values: Values) -> int:
     """Measure one file and print the result."""
@@ -56,8 +53,7 @@ def show_statistics(values: Values) -> int:
         counts = figures.pop("counts")._asdict()
         print_json({"path": path, "file_size": size, **counts, **figures})
         return 0
-    for label, text in _stats_lines(statistics, size):
-        print(f"{label:<{_LABEL_WIDTH}} {text}")
+    print_lines(table_lines(_stats_lines(statistics, size), left={0}))
     return 0
 
 

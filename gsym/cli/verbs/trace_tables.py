@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 
 from gsym.cli.grammar import Option, Values
-from gsym.cli.terminal import cut_middle, printable
+from gsym.cli.terminal import print_lines, table_lines
 from gsym.fxt.record_formats import seconds
 from gsym.profiles.top import GROUPS
 from gsym.sizes import BINARY_UNITS
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
 _DEFAULT_LIMIT = 20
@@ -24,7 +24,6 @@ BY = Option(
 LIMIT = Option(
     "--limit N", f"number of rows of a table; 0: all (default: {_DEFAULT_LIMIT})"
 )
-_LEAST_NAME = 16
 _UNITS = {
     "nanoseconds": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
     "bytes": (*BINARY_UNITS, (1, "B")),
@@ -85,8 +84,8 @@ def print_table(
     count: int | None = None,
 ) -> None:
     """Print the first of *count* or all rows, as wide as the terminal, or COLUMNS."""
-    for line in table_lines(headers, rows[:limit], shutil.get_terminal_size().columns):
-        print(line)
+    width = shutil.get_terminal_size().columns
+    print_lines(table_lines([headers, *rows[:limit]], width))
     count = len(rows) if count is None else count
     if limit is not None and limit < count:
         print(f"and {count - limit} more: {LIMIT.name} 0 shows all")
@@ -103,18 +102,3 @@ def amount(number: float, unit: str) -> str:
 def share(part: float, whole: float) -> str:
     """A part of a whole in percent."""
     return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-def table_lines(
-    headers: Sequence[str], rows: Iterable[Sequence[str]], width: int
-) -> Iterator[str]:
-    """A table whose last column, of names, is cut to the remaining width.
-
-    Other columns are right-aligned. Of a long name the middle is left out.
-    """
-    texts = [[printable(cell) for cell in row] for row in (headers, *rows)]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)][:-1]
-    space = max(width - sum(widths) - 2 * len(widths), _LEAST_NAME)
-    for *cells, name in texts:
-        columns = [cell.rjust(size) for cell, size in zip(cells, widths, strict=True)]
-        yield "  ".join([*columns, cut_middle(name, space)]).rstrip()

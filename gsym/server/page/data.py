@@ -5,6 +5,7 @@ These endpoints are private to the page and change with it.
 
 from __future__ import annotations
 
+from functools import partial
 from urllib.parse import quote
 
 from starlette.routing import Route
@@ -14,7 +15,12 @@ from gsym.errors import GsymError
 from gsym.model import UINT64_END
 from gsym.modules.key import is_windows, key_of_debug_id
 from gsym.server.debuginfod import SEVERAL
-from gsym.server.errors import HttpError, error_response, private_response
+from gsym.server.errors import (
+    HttpError,
+    error_response,
+    number_in,
+    private_response,
+)
 from gsym.server.page_records import (
     attempts_shown,
     call_shown,
@@ -101,13 +107,8 @@ class PageData:
             (table.name(index), table.starts[index], table.sizes[index])
             for index in table.search(query, _MAX_FUNCTIONS)
         ]
-        return {
-            "limit": _MAX_FUNCTIONS,
-            "functions": [
-                {"name": shown(name), "start": hex(start), "size": size}
-                for name, start, size in sorted(found)
-            ],
-        }
+        functions = [_function_shown(*each) for each in sorted(found)]
+        return {"limit": _MAX_FUNCTIONS, "functions": functions}
 
     def address(
         self, debug_id: str, address: int, *, is_offset: bool
@@ -121,17 +122,8 @@ class PageData:
         function, path_map = found.function, self._service.path_map
         return {
             "address": hex(link),
-            "function": {
-                "name": shown(function.name),
-                "start": hex(function.start),
-                "size": function.size,
-            },
-            "calls": [
-                call_shown(
-                    f.name, (f.directory, f.filename), f.line, f.offset, path_map
-                )
-                for f in found.frames
-            ],
+            "function": _function_shown(function.name, function.start, function.size),
+            "calls": [call_shown(frame, path_map) for frame in found.frames],
         }
 
     def misses(self) -> dict[str, Any]:
@@ -187,14 +179,16 @@ class PageData:
         return module, module.entry, module.reader
 
 
+def _function_shown(name: str, start: int, size: int) -> dict[str, Any]:
+    return {"name": shown(name), "start": hex(start), "size": size}
+
+
 def page_data_routes(service: Service, data: PageData) -> list[Route]:
     """The endpoints below `/page/` that answer in JSON."""
 
     async def modules(request: Request) -> Response:
-        first = _number(request, "first")
-        query = _text(request, "query")
-        found = await service.opening.run(data.modules, query, first)
-        return private_response(found)
+        asked = _text(request, "query"), _number(request, "first")
+        return private_response(await service.opening.run(data.modules, *asked))
 
     async def module(request: Request) -> Response:
         return await _answered(service, data.module, _text(request, "id"))
@@ -207,10 +201,8 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
         debug_id, number = _text(request, "id"), _number(request, "address")
         is_offset = _text(request, "base") == "image"
 
-        def look_up() -> dict[str, Any]:
-            return data.address(debug_id, number, is_offset=is_offset)
-
-        return await _answered(service, look_up)
+        look_up = partial(data.address, is_offset=is_offset)
+        return await _answered(service, look_up, debug_id, number)
 
     async def misses(_request: Request) -> Response:
         return private_response(await service.run(data.misses))
@@ -218,17 +210,13 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
     async def state(_request: Request) -> Response:
         return private_response(data.state())
 
+    endpoints = (modules, module, functions, address, misses, state)
     return [
-        Route("/page/modules", modules, methods=["GET"]),
-        Route("/page/module", module, methods=["GET"]),
-        Route("/page/functions", functions, methods=["GET"]),
-        Route("/page/address", address, methods=["GET"]),
-        Route("/page/misses", misses, methods=["GET"]),
-        Route("/page/state", state, methods=["GET"]),
+        Route(f"/page/{each.__name__}", each, methods=["GET"]) for each in endpoints
     ]
 
 
-async def _answered(service: Service, work: Any, *arguments: str) -> Response:
+async def _answered(service: Service, work: Any, *arguments: str | int) -> Response:
     try:
         # Not `service.run`, as this may convert a module of a folder.
         with service.files.guarded():
@@ -242,16 +230,6 @@ def _text(request: Request, name: str) -> str:
 
 
 def _number(request: Request, name: str) -> int:
-    """A number in a query, decimal or with a prefix; 0 if it is missing.
-
-    Raises:
-        HttpError: It is invalid or does not fit in 64 bits.
-    """
+    """A number in a query; 0 if it is missing."""
     text = _text(request, name).strip() or "0"
-    try:
-        number = int(text, 0) if text.isalnum() else -1
-    except ValueError:
-        number = -1
-    if not 0 <= number < UINT64_END:
-        raise HttpError(400, f"{name} is not a number")
-    return number
+    return number_in(text, f"{name} is not a number")
