@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net import open_connections
 from gsym.net.transfer import inflated_pieces, within_size
-from gsym.net.web_address import WebAddress, read_web_address
+from gsym.net.web_address import read_web_address
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from gsym.net.connections import Answer
     from gsym.net.limits import TransferLimits
+    from gsym.net.web_address import WebAddress
 
 _PIECE_SIZE = 1 << 18
 _REDIRECTS = range(300, 400)
@@ -49,10 +50,7 @@ class ServerClient:
     ) -> None:
         self._connections = open_connections(user, limits)
         self._secret = secret
-        try:
-            self._address: WebAddress = read_web_address(url)
-        except ValueError as error:
-            raise ServerError(str(error)) from None
+        self._address: WebAddress = server_address(url)
         if secret and self._address.credentials:
             reason = f"give either {what} or credentials in the URL"
             raise ServerError(reason, path=str(self._address))
@@ -91,9 +89,7 @@ class ServerClient:
         address = self._address.below(path.lstrip("/"))
         if query:
             joint = "&" if "?" in address.target else "?"
-            address = WebAddress(
-                *address._replace(target=f"{address.target}{joint}{query}")
-            )
+            address = address._replace(target=f"{address.target}{joint}{query}")
         headers = [*headers]
         if address.authorization:
             headers.append(("Authorization", address.authorization))
@@ -102,6 +98,18 @@ class ServerClient:
         ) as answer:
             refuse_redirect(address, answer.status, answer.headers)
             yield answer
+
+
+def server_address(url: str) -> WebAddress:
+    """The address of a server that the user named.
+
+    Raises:
+        ServerError: It is not a URL of http or https.
+    """
+    try:
+        return read_web_address(url)
+    except ValueError as error:
+        raise ServerError(str(error)) from None
 
 
 def refuse_redirect(

@@ -14,14 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class _Parts(NamedTuple):
-    scheme: str
-    host: str
-    port: int
-    target: str
-    credentials: str
-
-
 _PORTS = {"http": 80, "https": 443}
 _MAX_CHARACTERS = 8192
 _MAX_SHOWN = 500
@@ -29,18 +21,14 @@ _MAX_SHOWN = 500
 _SAFE = "/%:@!$&'()*+,;=~-._?[]"
 
 
-class WebAddress(_Parts):
-    """A URL of http or https.
+class WebAddress(NamedTuple):
+    """A URL of http or https."""
 
-    Attributes:
-        scheme: "http" or "https".
-        host: Name or address; an IPv6 address without brackets.
-        port: Given, or that of the scheme.
-        target: Path and query, as they are sent.
-        credentials: "USER:PASSWORD", or "" for none.
-    """
-
-    __slots__ = ()
+    scheme: str  # "http" or "https"
+    host: str  # name or address; an IPv6 address without brackets
+    port: int  # given, or that of the scheme
+    target: str  # path and query, as they are sent
+    credentials: str  # "USER:PASSWORD", or "" for none
 
     @property
     def origin(self) -> tuple[str, str, int]:
@@ -77,11 +65,11 @@ class WebAddress(_Parts):
         folder, question, query = self.target.partition("?")
         name = quote(path, errors="surrogateescape")
         target = f"{folder.rstrip('/')}/{name}{question}{query}"
-        return WebAddress(*self._replace(target=target))
+        return self._replace(target=target)
 
     def with_credentials(self, credentials: str) -> WebAddress:
         """Copy this with other credentials."""
-        return WebAddress(*self._replace(credentials=credentials))
+        return self._replace(credentials=credentials)
 
     def joined(self, location: str) -> WebAddress:
         """The address that a redirect from here leads to."""

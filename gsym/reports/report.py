@@ -450,6 +450,22 @@ def indented(line: str) -> str:
     return line[:size] + _NO_TAB.sub(" ", line[size:])
 
 
+def call_record(
+    call: Frame, shown: Callable[[str], str], path_map: Callable[[str], str]
+) -> dict[str, object]:
+    """A function at an address as an object of JSON, as reports and the page have it.
+
+    *shown* makes valid text of limited length of a name or a path.
+    """
+    return {
+        "function": shown(call.demangled),
+        "file": shown(path_map(call.path)) if call.path else "",
+        "line": call.line,
+        "offset": hex(call.offset),
+        "inlined": call.inlined,
+    }
+
+
 def _frame_record(
     frame: ReportFrame, shown: Callable[[str], str], path_map: Callable[[str], str]
 ) -> dict[str, object]:
@@ -460,14 +476,8 @@ def _frame_record(
         "offset": None if frame.offset is None else hex(frame.offset),
         "symbol": shown(frame.symbol),
         "calls": [
-            {
-                "function": shown(call.demangled),
-                "file": shown(path_map(call.path)) if call.path else "",
-                "line": call.line,
-                "offset": hex(call.offset),
-                "inlined": call.inlined,
-                **({} if source is None else {"source": source._asdict()}),
-            }
+            call_record(call, shown, path_map)
+            | ({} if source is None else {"source": source._asdict()})
             for call, source in zip_longest(frame.calls, frame.sources)
         ],
         "reason": shown(frame.reason),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import zlib
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,6 +22,7 @@ from starlette.responses import Response
 from gsym.containers.inflation import import_zstd
 from gsym.server.errors import HttpError, declared_size, in_time
 from gsym.server.modules import store_path
+from gsym.server.upkeep import has_free_space
 from gsym.store.directory import Store
 from gsym.writing.atomic_file import FULL_DISK
 
@@ -265,21 +267,33 @@ class SpooledBodies:
     """Folders for bodies that are written to files, a limited number at a time."""
 
     def __init__(self, service: Service, most: int) -> None:
-        self._open = partial(work_folder, service, Store(store_path(service.settings)))
+        self._service = service
+        self._store = Store(store_path(service.settings))
         self._left = most
 
     @asynccontextmanager
-    async def folder(self) -> AsyncIterator[str]:
-        """A folder for a body and all that is made of it, as of `work_folder`.
+    async def received(
+        self, request: Request, limit: int, size: int
+    ) -> AsyncIterator[str]:
+        """A folder for all that is made of a body, which is its file `body`.
+
+        *size* bytes are free for it at the beginning.
 
         Raises:
-            HttpError: 503: there are too many; 507: the disk is full.
+            HttpError: 503: there are too many; 507: the disk is full; or as for
+                `spool_body`.
         """
+        service = self._service
         if self._left <= 0:
             raise HttpError(503, retry_after=_RETRY_AFTER, closes=True)
         self._left -= 1
         try:
-            async with self._open() as folder:
+            async with work_folder(service, self._store) as folder:
+                if not has_free_space(service.settings, size):
+                    _LOG.error("the store has too little free space for an upload")
+                    raise HttpError(507, closes=True)
+                path = os.path.join(folder, "body")
+                await spool_body(request, service, path, limit)
                 yield folder
         except OSError as error:
             if error.errno not in FULL_DISK:

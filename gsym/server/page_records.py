@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from gsym.engine.demangling import demangle
-
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gsym.model import Frame
     from gsym.modules.key import Attempt
-    from gsym.reports.path_map import PathMap
     from gsym.store.entries import Entry
 
 _LONGEST_TEXT = 4096  # characters of a name or a path, which may be hostile
 _LEVELS = ("names of functions", "source lines", "inlined calls")
-
-
-class CallShown(msgspec.Struct):
-    """A function at an address."""
-
-    function: str  # its name, demangled
-    file: str  # path of the source; "" if unknown
-    line: int  # from 1; 0 if unknown
-    offset: str  # from the start of the function, hexadecimal
 
 
 class AttemptShown(msgspec.Struct):
@@ -68,14 +55,6 @@ def shown(text: str) -> str:
     if len(text) > _LONGEST_TEXT:
         text = text[: _LONGEST_TEXT - 1] + "…"
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def call_shown(frame: Frame, path_map: PathMap | None = None) -> CallShown:
-    """A frame of a lookup."""
-    name, path = shown(demangle(frame.name)), frame.path
-    if path and path_map is not None:
-        path = path_map(path)
-    return CallShown(name, shown(path), frame.line if path else 0, hex(frame.offset))
 
 
 def module_shown(entry: Entry) -> ModuleShown:

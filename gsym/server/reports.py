@@ -19,11 +19,10 @@ from gsym.memory.stack_parts import module_of_path
 from gsym.reports.report_work import ReportWork
 from gsym.reports.source_lines import SourceLines
 from gsym.reports.stacks.recognition import parse_report
-from gsym.server.bodies import SpooledBodies, request_body, spool_body
+from gsym.server.bodies import SpooledBodies, request_body
 from gsym.server.dumps import DumpReader
 from gsym.server.errors import HttpError, answered, in_time, number_in, private_response
 from gsym.server.page_records import module_shown, shown
-from gsym.server.upkeep import has_free_space
 from gsym.store.listing import StoreListing
 from gsym.store.loose_files import LooseFiles
 
@@ -150,11 +149,9 @@ class Reports:
     ) -> tuple[ReportWork, Report]:
         service, limits = self._service, self._service.settings.limits
         with answered():
-            async with self._bodies.folder() as folder:
-                if not has_free_space(service.settings, limits.max_dump):
-                    raise HttpError(507, closes=True)
+            sizes = limits.max_dump, limits.max_dump
+            async with self._bodies.received(request, *sizes) as folder:
                 path = os.path.join(folder, "body")
-                await spool_body(request, service, path, limits.max_dump)
                 with in_time(limits.request_timeout):
                     found = await service.opening.run(self._read, path, folder)
                     if isinstance(found, str):

@@ -31,12 +31,11 @@ from gsym.modules.key import ModuleKey, is_hex
 from gsym.net.limits import TransferLimits
 from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
-from gsym.server.bodies import SpooledBodies, spool_body, too_large
+from gsym.server.bodies import SpooledBodies, too_large
 from gsym.server.errors import HttpError, answered, declared_size, json_response
 from gsym.server.modules import child_limits, store_path
 from gsym.server.monitoring import FOLDER_VARIABLE
 from gsym.server.tokens import REPLACE, UPLOAD
-from gsym.server.upkeep import has_free_space
 from gsym.store.directory import Store
 from gsym.store.layout import name_problem, normal_debug_id
 
@@ -184,25 +183,18 @@ class _Uploads:
             HttpError: The upload is refused.
         """
         stated = _stated_module(request.query_params)
-        async with self._bodies.folder() as folder:
-            await self._spool(request, os.path.join(folder, "body"))
-            name = request.query_params.get("name", "")
-            sent = request.headers.get("content-type", ""), name, stated
-            run = self._service.opening.run
-            return await run(self._publish, holder, folder, *sent)
-
-    async def _spool(self, request: Request, path: str) -> None:
         limit = self._settings.limits.max_upload
         declared = declared_size(request.headers)
         if declared > limit:
             raise too_large(limit)
-        if not has_free_space(self._settings, declared):
-            _LOG.error("an upload is refused: the store has too little free space")
-            raise HttpError(507, closes=True)
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             title = "send compressed files unchanged, without Content-Encoding"
             raise HttpError(415, title, closes=True)
-        await spool_body(request, self._service, path, limit)
+        async with self._bodies.received(request, limit, declared) as folder:
+            name = request.query_params.get("name", "")
+            sent = request.headers.get("content-type", ""), name, stated
+            run = self._service.opening.run
+            return await run(self._publish, holder, folder, *sent)
 
     def _publish(
         self,

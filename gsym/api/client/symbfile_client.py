@@ -12,7 +12,7 @@ import time
 from functools import partial
 
 from gsym.arguments import text_of
-from gsym.errors import GsymError, ServerError, SourceError
+from gsym.errors import GsymError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import (
     LATER,
@@ -22,8 +22,13 @@ from gsym.net.retry import (
     read_retry_after,
     retry,
 )
-from gsym.net.server_connection import ServerClient, file_pieces, read_body
-from gsym.net.web_address import read_web_address, request_headers
+from gsym.net.server_connection import (
+    ServerClient,
+    file_pieces,
+    read_body,
+    server_address,
+)
+from gsym.net.web_address import request_headers
 from gsym.records import NamedTuple
 from gsym.symbfile.upload import ENDPOINTS, UploadPart, part_headers, read_answer
 from gsym.writing.atomic_file import AtomicFile
@@ -227,10 +232,7 @@ class UploadFolder:
     """
 
     def __init__(self, path: str, url: str, *, has_key: bool) -> None:
-        try:
-            self._address = read_web_address(url)
-        except ValueError as error:
-            raise ServerError(str(error)) from None
+        self._address = server_address(url)
         os.makedirs(path, exist_ok=True)
         if os.listdir(path):
             raise GsymError("the folder is not empty", path=path)

@@ -33,8 +33,12 @@ from gsym.net.retry import (
     check_later,
     retry,
 )
-from gsym.net.server_connection import ServerClient, read_body, refuse_redirect
-from gsym.net.web_address import read_web_address
+from gsym.net.server_connection import (
+    ServerClient,
+    read_body,
+    refuse_redirect,
+    server_address,
+)
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -113,10 +117,7 @@ class Conversation:
     """
 
     def __init__(self, server: str, settings: ClientSettings | None) -> None:
-        try:
-            self.address: WebAddress = read_web_address(text_of("server", server))
-        except ValueError as error:
-            raise ServerError(str(error)) from None
+        self.address: WebAddress = server_address(text_of("server", server))
         if settings is not None and not isinstance(settings, ClientSettings):
             raise refusal("settings", "a ClientSettings", settings)
         self.settings: ClientSettings = settings or ClientSettings()

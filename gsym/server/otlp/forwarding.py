@@ -23,23 +23,10 @@ from gsym.server.otlp.status import PROTOBUF, status_text
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from typing import Any
 
     from gsym.net.web_address import WebAddress
     from gsym.server.settings import Settings
-
-    class Sender(Protocol):
-        """Sends requests to a collector; safe for threads."""
-
-        def send(self, data: bytes) -> bytes:
-            """The body of the answer.
-
-            Raises:
-                HttpError: As for `Collector.send`.
-            """
-
-        def close(self) -> None:
-            """Close the connections."""
 
 
 _LOG = logging.getLogger("gsym.server")
@@ -70,7 +57,7 @@ class Collector:
 
     def __init__(self, url: str, seconds: float) -> None:
         scheme = urlsplit(url).scheme
-        self._sender: Sender
+        self._sender: _HttpSender | _GrpcSender
         if scheme in _GRPC:
             self._sender = _GrpcSender(url, seconds, is_secure=_GRPC[scheme])
             self.name: str = url
@@ -183,12 +170,12 @@ class _GrpcSender:
         if not is_plain or not parts.port:
             raise ValueError("expected grpc://HOST:PORT")
         self._target, self._seconds = parts.netloc, seconds
-        channel = grpc.insecure_channel
-        credentials = [grpc.ssl_channel_credentials()] if is_secure else []
-        if is_secure:
-            channel = grpc.secure_channel
         options = [("grpc.max_receive_message_length", _MAX_ANSWER)]
-        self._channel = channel(self._target, *credentials, options=options)
+        place: list[Any] = [self._target]
+        if is_secure:
+            place.append(grpc.ssl_channel_credentials())
+        make = grpc.secure_channel if is_secure else grpc.insecure_channel
+        self._channel = make(*place, options=options)
         self._export = self._channel.unary_unary(METHOD)
 
     def send(self, data: bytes) -> bytes:

@@ -14,6 +14,7 @@ import gsym
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
 from gsym.modules.key import is_windows, key_of_debug_id
+from gsym.reports.report import call_record
 from gsym.server.debuginfod import SEVERAL
 from gsym.server.errors import (
     HttpError,
@@ -23,7 +24,6 @@ from gsym.server.errors import (
 )
 from gsym.server.page_records import (
     attempts_shown,
-    call_shown,
     module_shown,
     shown,
 )
@@ -119,11 +119,11 @@ class PageData:
         found = reader.lookup(link) if link < UINT64_END else None
         if found is None:
             return {"address": hex(link), "function": None, "calls": []}
-        function, path_map = found.function, self._service.path_map
+        function, path_map = found.function, self._service.path_map or str
         return {
             "address": hex(link),
             "function": _function_shown(function.name, function.start, function.size),
-            "calls": [call_shown(frame, path_map) for frame in found.frames],
+            "calls": [call_record(each, shown, path_map) for each in found.frames],
         }
 
     def misses(self) -> dict[str, Any]:
