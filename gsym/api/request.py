@@ -184,14 +184,19 @@ def _check_job(job: Any, number: int, left: _Left, *, answers_rest: bool) -> Job
             f"job {number} has invalid modules: {error}", kind="invalid_modules"
         )
     if problems:
-        modules = [_as_pair(module) for module in modules]
+        pairs = (
+            module if type(module) is list and len(module) == _PAIR else ["", ""]
+            for module in modules
+        )
+        modules = [[each if type(each) is str else "" for each in p] for p in pairs]
         code_ids = [
             "" if at in problems else code_id for at, code_id in enumerate(code_ids)
         ]
     returns = job.get("returnAddresses")
     if returns is not None and (type(returns) is not str or returns not in _RETURNS):
         _refuse(f'job {number} is invalid: returnAddresses must be "all" or "callers"')
-    left.frames -= _count_frames(stacks)
+    lists = stacks if type(stacks) is list else []
+    left.frames -= sum([len(stack) for stack in lists if type(stack) is list])
     _check_left(left.frames, "frames", left.limits.frames)
     stacks = _check_stacks(stacks, len(modules), number, takes_names=answers_rest)
     if returns is not None:
@@ -209,12 +214,6 @@ def _take_as_returns(stack: Stack, first: int) -> None:
             stack.named[at] = name, offset - 1
 
 
-def _as_pair(module: Any) -> list[str]:
-    """Name and id of a module that may be invalid."""
-    pair = module if type(module) is list and len(module) == _PAIR else ["", ""]
-    return [each if type(each) is str else "" for each in pair]
-
-
 def _refuse(title: str) -> NoReturn:
     raise RequestError(title, kind="invalid_job")
 
@@ -228,21 +227,12 @@ def _check_left(left: int, what: str, limit: int) -> None:
         )
 
 
-def _count_frames(stacks: Any) -> int:
-    if type(stacks) is not list:
-        return 0
-    return sum([len(stack) for stack in stacks if type(stack) is list])
-
-
 def _list_error(code_ids: Any, modules: Any) -> str:
     """The error in the lists of the modules of a job, or ""."""
     if type(modules) is not list:
         return "modules must be a list"
-    if code_ids == []:
-        return ""
-    if type(code_ids) is not list or len(code_ids) != len(modules):
-        return "codeIds must be a list with an id for each module"
-    return ""
+    is_list = type(code_ids) is list and len(code_ids) in {0, len(modules)}
+    return "" if is_list else "codeIds must be a list with an id for each module"
 
 
 def _problems(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from gsym.api.answer_texts import AnswerTexts, clean_text, names_of
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 _ANY = 1 << 62
 _FRAME_OF_ANSWER = 4096  # typical bytes of a response without its frames
-_STATES = {True: b"true", False: b"false", None: b"null"}
 _ERROR_NAMES = {
     "missing": "ModuleMissing",
     "failed": "SourceFailed",
@@ -86,16 +87,21 @@ def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
 def _modules_text(modules: list[ModuleWork], *, has_errors: bool) -> bytes:
     """The text after the stacks of a job."""
     named = {module.label: module for module in modules}
-    found = b",".join(
-        [
-            b"%b:%b" % (msgspec.json.encode(clean_text(label)), _state(each))
+    answer: dict[str, object] = {
+        "found_modules": {
+            clean_text(label): each.is_found if each.is_wanted or each.problem else None
             for label, each in named.items()
-        ]
-    )
-    unsure = _unsure(named)
-    more = b',"unsure":%b' % msgspec.json.encode(unsure) if unsure else b""
-    more += _errors_text(named, has_errors=has_errors)
-    return b'],"found_modules":{%b}%b' % (found, more)
+        }
+    }
+    if unsure := _unsure(named):
+        answer["unsure"] = unsure
+    if errors := {
+        clean_text(label): _errors(module)
+        for label, module in named.items()
+        if module.problem or (has_errors and module.is_wanted and not module.is_found)
+    }:
+        answer["module_errors"] = errors
+    return b"],%b" % msgspec.json.encode(answer)[1:-1]
 
 
 def _unsure(modules: dict[str, ModuleWork]) -> dict[str, str]:
@@ -108,21 +114,6 @@ def _unsure(modules: dict[str, ModuleWork]) -> dict[str, str]:
         for label, each in modules.items()
         if each.is_wanted and each.unsure
     }
-
-
-def _state(module: ModuleWork) -> bytes:
-    is_wanted = module.is_wanted or module.problem
-    return _STATES[module.is_found if is_wanted else None]
-
-
-def _errors_text(modules: dict[str, ModuleWork], *, has_errors: bool) -> bytes:
-    """Reasons why modules are missing, or b""."""
-    errors = {
-        clean_text(label): _errors(module)
-        for label, module in modules.items()
-        if module.problem or (has_errors and module.is_wanted and not module.is_found)
-    }
-    return b',"module_errors":%b' % msgspec.json.encode(errors) if errors else b""
 
 
 def _errors(work: ModuleWork) -> list[dict[str, str]]:
@@ -172,13 +163,18 @@ def debug_statistics(work: Symbolication) -> dict[str, Any]:
     Files are mapped unchanged: the times other servers need to save parsed files are 0
     here.
     """
+    counts = Counter(
+        label
+        for _, modules in work.jobs
+        for label in {each.label for each in modules if each.is_wanted}
+    )
     searched = [each for each in work.modules.values() if each.is_wanted]
     hits = [each for each in searched if each.was_known]
     fetched = [each for each in searched if each not in hits and each.module]
     downloads = {each.label: _fetched(each) for each in fetched if each.is_found}
     return {
         "time": work.seconds,
-        "modules": _module_counts(work),
+        "modules": {"count": counts.total(), "stacks_per_module": dict(counts)},
         "cache_lookups": {
             "count": len(searched),
             "hits": len([each for each in hits if each.is_found]),
@@ -199,14 +195,6 @@ def debug_statistics(work: Symbolication) -> dict[str, Any]:
         "parse_sym": {"time": 0, "time_per_module": {}, "fail_time_per_module": {}},
         "save_symcache": {"time": 0, "time_per_module": {}},
     }
-
-
-def _module_counts(work: Symbolication) -> dict[str, Any]:
-    counts: dict[str, int] = {}
-    for _, modules in work.jobs:
-        for label in {each.label for each in modules if each.is_wanted}:
-            counts[label] = counts.get(label, 0) + 1
-    return {"count": sum(counts.values()), "stacks_per_module": counts}
 
 
 def _fetched(work: ModuleWork) -> tuple[int, float]:

@@ -153,7 +153,7 @@ class Symbolication:
         for job in jobs:
             code_ids = job.code_ids or [""] * len(job.modules)
             works = [
-                self._work(*module, code_id)
+                self.modules.get((*module, code_id)) or self._add(*module, code_id)
                 for module, code_id in zip(job.modules, code_ids, strict=True)
             ]
             for at, problem in job.problems.items():
@@ -171,11 +171,9 @@ class Symbolication:
                 except ValueError:
                     work.key = None
 
-    def _work(self, *ids: str) -> ModuleWork:
-        name, debug_id, code_id = ids
-        work = self.modules.get((name, debug_id, code_id))
-        if work is None:
-            work = self.modules[name, debug_id, code_id] = ModuleWork(*ids)
+    def _add(self, name: str, debug_id: str, code_id: str) -> ModuleWork:
+        work = ModuleWork(name, debug_id, code_id)
+        self.modules[name, debug_id, code_id] = work
         return work
 
     @property
@@ -185,11 +183,11 @@ class Symbolication:
 
     def open_known(self, symbolizer: Symbolizer) -> list[ModuleWork]:
         """Open the modules that are in the store; return the others, for `open`."""
-        return [
-            work
-            for work in self.modules.values()
-            if work.key is not None and not _take(work, symbolizer.find(work.key))
-        ]
+        wanted = [work for work in self.modules.values() if work.key is not None]
+        for work in wanted:
+            work.module = symbolizer.find(work.key)  # type: ignore[arg-type]
+            work.was_open = work.module is not None
+        return [work for work in wanted if not work.was_open]
 
     def open_all(self, symbolizer: Symbolizer) -> None:
         """Open all modules, one after the other."""
@@ -214,9 +212,3 @@ def _ask(works: list[ModuleWork], stack: Stack) -> None:
         want = [work.offsets.append for work in works]
         for index, offset in zip(modules, offsets):  # noqa: B905 - of one table
             want[index](offset)
-
-
-def _take(work: ModuleWork, module: OpenModule | None) -> bool:
-    work.module = module
-    work.was_open = module is not None
-    return work.was_open

@@ -48,6 +48,7 @@ __all__ = [
     "decode",
     "encode",
     "inflated_pieces",
+    "is_symbfile",
     "open_symbfile",
 ]
 
@@ -268,6 +269,12 @@ def decode(data: memoryview | bytes, path: str | None = None) -> Decoder:
     inflated = inflated_pieces(data, path)
     pieces: Iterable[Buffer] = (data,) if inflated is None else inflated
     return Decoder(pieces, path)
+
+
+def is_symbfile(path: str) -> bool:
+    """Whether a file begins as a symbfile that is not compressed."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def inflated_pieces(

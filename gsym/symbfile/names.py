@@ -35,7 +35,11 @@ def reduce_name(name: bytes) -> bytes:
     text = demangle_bytes(name)
     if b"<" not in text or text is name or not name.startswith(_CXX):
         return text
-    return text if is_legacy_rust(name) else _without_template_arguments(text)
+    if is_legacy_rust(name):
+        return text
+    out = ffi.new("char[]", len(text))
+    size = lib.gsym_name_without_template_arguments(text, len(text), out)
+    return ffi.buffer(out, size)[:]  # type: ignore[no-any-return]
 
 
 def _without_copy_suffixes(name: bytes) -> bytes:
@@ -47,12 +51,6 @@ def _without_copy_suffixes(name: bytes) -> bytes:
         if not number or number.isdigit():
             name = name[:start]
     return name.removesuffix(_COLD_SUFFIX)
-
-
-def _without_template_arguments(text: bytes) -> bytes:
-    out = ffi.new("char[]", len(text))
-    size = lib.gsym_name_without_template_arguments(text, len(text), out)
-    return ffi.buffer(out, size)[:]  # type: ignore[no-any-return]
 
 
 STYLES: dict[str, Callable[[bytes], bytes]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.symbfile.format import MAGIC, Encoder
+from gsym.symbfile.format import Encoder, is_symbfile
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = bool()
@@ -71,7 +71,11 @@ def remove_parts(target: str, first: int) -> list[str]:
     symbfile. The last one is removed first, so that an interruption leaves no gap.
     """
     stale: list[str] = []
-    while _is_symbfile(path := _part_path(target, first + len(stale))):
+    while True:
+        path = _part_path(target, first + len(stale))
+        is_file = os.path.isfile(path) and not os.path.islink(path)
+        if not is_file or not is_symbfile(path):
+            break
         stale.append(path)
     for path in reversed(stale):
         os.unlink(path)
@@ -87,10 +91,3 @@ def is_part_of(path: str, target: str) -> bool:
 
 def _part_path(target: str, number: int) -> str:
     return f"{target}-{number}"
-
-
-def _is_symbfile(path: str) -> bool:
-    if os.path.islink(path) or not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        return file.read(len(MAGIC)) == MAGIC

@@ -115,8 +115,9 @@ def _frame_count(job: Any) -> int:
 def _cut(piece: Piece, most_frames: int) -> Iterator[Piece]:
     stacks: list[list[Any]] = []
     origins: list[tuple[int, int]] = []
-    left = most_frames
-    for stack, start, frames in _parts(piece):
+    left, sent = most_frames, piece.payload["stacks"]
+    whole = piece.origins or tuple((number, 0) for number in range(len(sent)))
+    for (stack, start), frames in zip(whole, sent, strict=True):
         done = 0
         while done < len(frames) or not frames:
             part = frames[done : done + left]
@@ -131,14 +132,6 @@ def _cut(piece: Piece, most_frames: int) -> Iterator[Piece]:
                 break
     if stacks:
         yield _part_of(piece, stacks, origins)
-
-
-def _parts(piece: Piece) -> Iterator[tuple[int, int, list[Any]]]:
-    """(stack, first frame, frames) of each part of a piece, by indexes of the job."""
-    stacks = piece.payload["stacks"]
-    origins = piece.origins or tuple((number, 0) for number in range(len(stacks)))
-    for (stack, start), frames in zip(origins, stacks, strict=True):
-        yield stack, start, frames
 
 
 def _part_of(
@@ -292,7 +285,7 @@ def read_answer(result: dict[str, Any]) -> JobAnswer:
     return JobAnswer(
         stacks,
         result["found_modules"],
-        unsure=_unsure_in(result),
+        unsure={str(name): str(why) for name, why in result.get("unsure", {}).items()},
         problems={
             label: str(error.get("message"))
             for label, errors in (result.get("module_errors") or {}).items()
@@ -300,13 +293,6 @@ def read_answer(result: dict[str, Any]) -> JobAnswer:
             if error.get("name") == "InvalidModule"
         },
     )
-
-
-def _unsure_in(result: dict[str, Any]) -> dict[str, str]:
-    found = result.get("unsure") or {}
-    if not isinstance(found, dict):
-        raise mismatch()
-    return {str(name): str(reason) for name, reason in found.items()}
 
 
 def _read_frame(frame: dict[str, Any]) -> StackFrame:
@@ -336,16 +322,16 @@ def _read_frame(frame: dict[str, Any]) -> StackFrame:
 def _check(piece: Piece, result: Any) -> None:
     if not isinstance(result, dict) or "error" in result:
         raise mismatch()
-    stacks, found = result.get("stacks"), result.get("found_modules")
-    if not isinstance(stacks, list) or not isinstance(found, dict):
-        raise mismatch()
-    if not isinstance(result.get("unsure", {}), dict):
-        raise mismatch()
-    if not all(isinstance(stack, list) for stack in stacks):
-        raise mismatch()
-    if not all(isinstance(frame, dict) for stack in stacks for frame in stack):
-        raise mismatch()
-    if list(map(len, stacks)) != list(map(len, piece.payload["stacks"])):
+    found, unsure = result.get("found_modules"), result.get("unsure", {})
+    stacks = result.get("stacks")
+    if not (
+        isinstance(found, dict)
+        and isinstance(unsure, dict)
+        and isinstance(stacks, list)
+        and all(isinstance(stack, list) for stack in stacks)
+        and all(isinstance(frame, dict) for stack in stacks for frame in stack)
+        and list(map(len, stacks)) == list(map(len, piece.payload["stacks"]))
+    ):
         raise mismatch()
 
 

@@ -78,16 +78,13 @@ class RemoteSymbolizer:
         ]
         answers = self._client.symbolicate(jobs) if jobs else []
         by_module = dict(zip(modules, answers, strict=True))
+        nowhere, no_address = OpenModule(None, None), "{:#x} is not an address"
         return [
-            self._nowhere(offset)
+            Symbolization(None, no_address.format(offset), nowhere)
             if place is None
             else self._answer(by_module[_module(key)], place)
             for (key, offset), place in zip(asked, places, strict=True)
         ]
-
-    def _nowhere(self, offset: int) -> Symbolization:
-        reason = f"{offset:#x} is not an address"
-        return Symbolization(None, reason, OpenModule(None, None))
 
     def _answer(self, answer: JobAnswer, place: int) -> Symbolization:
         if answer.error:

@@ -236,8 +236,13 @@ class Answering:
         """
         batch, conversation = self._batch, self._conversation
         if status == _OK:
-            is_old = self._path == _VERSION_4
-            _take(batch, body, self._assembly, is_old=is_old)
+            if self._path == _VERSION_4:
+                body = {"results": [from_version_4(batch[0], body)]}
+            results = body.get("results") if isinstance(body, dict) else None
+            if not isinstance(results, list) or len(results) != len(batch):
+                raise mismatch()
+            for piece, result in zip(batch, results, strict=True):
+                self._assembly.take(piece, result)
             return
         if status in _ABSENT:
             conversation.use_older(status, self._path)
@@ -356,17 +361,6 @@ def _decoded(body: bytes) -> Any:
         text = json.dumps(answer, ensure_ascii=False)
         answer = json.loads(text.encode("utf-8", "replace"))
     return answer
-
-
-def _take(batch: list[Piece], body: Any, assembly: Assembly, *, is_old: bool) -> None:
-    if is_old:
-        assembly.take(batch[0], from_version_4(batch[0], body))
-        return
-    results = body.get("results") if isinstance(body, dict) else None
-    if not isinstance(results, list) or len(results) != len(batch):
-        raise mismatch()
-    for piece, result in zip(batch, results, strict=True):
-        assembly.take(piece, result)
 
 
 def _without_refused(

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from gsym.net.connections import Answer
-
 _POLICY = RetryPolicy(6, first_wait=1.0, longest_wait=300.0, needs_server=True)
 _MOST_ANSWER = 1 << 20  # bytes
 _LIMITS = TransferLimits(
@@ -142,7 +140,11 @@ class UploadClient(ServerClient):
         def attempt() -> tuple[int, Any]:
             until = time.monotonic() + _LIMITS.header_seconds
             with self._ask(path, headers, body(), until, query=query) as answer:
-                return _read(answer)
+                check_later(answer.status, answer.headers)
+                try:
+                    return answer.status, json.loads(read_body(answer, _MOST_ANSWER))
+                except (ValueError, RecursionError):
+                    return answer.status, None
 
         try:
             return retry(attempt, Attempts(_POLICY), self._sleep)
@@ -153,11 +155,3 @@ class UploadClient(ServerClient):
             raise ServerError(
                 self._shown(error.reason) + tried, path=place, status=error.status
             ) from None
-
-
-def _read(answer: Answer) -> tuple[int, Any]:
-    check_later(answer.status, answer.headers)
-    try:
-        return answer.status, json.loads(read_body(answer, _MOST_ANSWER))
-    except (ValueError, RecursionError):
-        return answer.status, None

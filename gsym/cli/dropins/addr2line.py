@@ -10,8 +10,8 @@ import os
 import sys
 
 from gsym.cli.dropins.addr2line_options import PROGRAM, parse
-from gsym.cli.dropins.streams import complain, say
-from gsym.cli.grammar import HelpRequested, UsageError
+from gsym.cli.dropins.streams import complain, reading
+from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.streams import answer_lines
 from gsym.cli.terminal import describe, escape_for_output, one_line
@@ -21,9 +21,6 @@ from gsym.reading.reader import Reader, wants_read_ahead
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from gsym.cli.grammar import Values
     from gsym.formatting.formatter import Formatter
 
@@ -33,19 +30,7 @@ _SPACES = b" \t\n\v\f\r"
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
-    return run_program(argv, _read, _complain)
-
-
-def _read(arguments: list[str]) -> tuple[Callable[[Any], int], Any]:
-    try:
-        return _answer_all, parse(arguments)
-    except HelpRequested as request:
-        return _show, str(request)
-
-
-def _show(text: str) -> int:
-    say(text)
-    return 0
+    return run_program(argv, reading(_answer_all, parse), _complain)
 
 
 def _complain(error: Exception, _arguments: list[str]) -> int:

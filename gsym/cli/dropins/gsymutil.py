@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 
-from gsym import __version__
-from gsym.cli.dropins.gsymutil_options import PROGRAM, Options, help_text, parse
+from gsym.cli.dropins.gsymutil_options import Options, parse
 from gsym.cli.dropins.streams import (
     Failure,
     complain,
     open_reader,
     put,
+    reading,
     say,
     say_line,
 )
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
-    return run_program(argv, lambda words: (_run, parse(words)), _complain)
+    return run_program(argv, reading(_run, parse), _complain)
 
 
 def _complain(error: Exception, _arguments: list[str]) -> int:
@@ -42,12 +42,6 @@ def _complain(error: Exception, _arguments: list[str]) -> int:
 
 
 def _run(options: Options) -> int:
-    if options.flag("--help"):
-        say(help_text())
-        return 0
-    if options.flag("--version"):
-        say(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 24 prints.\n")
-        return 0
     if options.text("--convert"):
         from gsym.cli.dropins.gsymutil_convert import convert
 

@@ -6,7 +6,9 @@ a separator, every error ends with exit code 1, and a number with a leading 0 is
 
 from __future__ import annotations
 
+from gsym import __version__
 from gsym.cli.grammar import (
+    HelpRequested,
     Option,
     UsageError,
     Values,
@@ -113,8 +115,11 @@ class Options(Values):
         """Check and convert the values; the order decides which error is reported."""
         super().__init__(OPTIONS, given, {})
         self.inputs = inputs  # paths of GSYM files, in order
-        if self.flag("--help") or self.flag("--version"):
-            return
+        if self.flag("--help"):
+            raise HelpRequested(help_text())
+        if self.flag("--version"):
+            version = f"{PROGRAM}\ngsym version {__version__}"
+            raise HelpRequested(f"{version}\n  Prints what LLVM 24 prints.\n")
         if self.flag("-dwarf") and self.flag("-breakpad"):
             raise UsageError(f"{PROGRAM}: -dwarf and -breakpad exclude each other")
         self.threads: int = self._number("--num-threads", _UINT32_END)

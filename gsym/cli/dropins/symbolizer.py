@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import sys
 
-from gsym import __version__
-from gsym.cli.dropins.streams import complain, say
+from gsym.cli.dropins.streams import complain, reading, say
 from gsym.cli.dropins.symbolizer_addresses import Addresses, output_of
 from gsym.cli.dropins.symbolizer_modules import Module, ModuleError, Modules
-from gsym.cli.dropins.symbolizer_options import PROGRAM, Options, help_text, parse
+from gsym.cli.dropins.symbolizer_options import PROGRAM, Options, parse
 from gsym.cli.dropins.symbolizer_requests import Request, RequestError, parse_request
 from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
-    return run_program(argv, lambda words: (_run, parse(words)), _report)
+    return run_program(argv, reading(_run, parse), _report)
 
 
 def _report(error: Exception, _arguments: list[str]) -> int:
@@ -38,12 +37,6 @@ def _report(error: Exception, _arguments: list[str]) -> int:
 
 
 def _run(options: Options) -> int:
-    if options.flag("--help"):
-        say(help_text())
-        return 0
-    if options.flag("--version"):
-        say(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 22 prints.\n")
-        return 0
     for hint in options.texts("--dsym-hint"):
         if not hint.endswith(".dSYM"):
             reason = "(must have the '.dSYM' extension)"
@@ -151,15 +144,10 @@ class _Session:
 def _style(options: Options, output: SymbolizerOutput) -> PlainStyle | JsonStyle:
     from gsym.cli.dropins.symbolizer_styles import JsonStyle, PlainStyle
 
-    return (JsonStyle if output.json else PlainStyle)(output, _name_of(options))
-
-
-def _name_of(options: Options) -> Callable[[str], str]:
-    if not options.demangle:
-        return str
-    from gsym.engine.demangling import demangle
-
-    return demangle
+    name_of: Callable[[str], str] = str
+    if options.demangle:
+        from gsym.engine.demangling import demangle as name_of
+    return (JsonStyle if output.json else PlainStyle)(output, name_of)
 
 
 def _warn(sentence: str) -> None:

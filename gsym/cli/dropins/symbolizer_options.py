@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
+from gsym import __version__
 from gsym.cli.dropins.gsymutil_options import parse_number
 from gsym.cli.grammar import (
+    HelpRequested,
     Option,
     UsageError,
     Values,
@@ -120,6 +122,11 @@ class Options(Values):
 
     def __init__(self, given: list[tuple[str, str]], inputs: list[str]) -> None:
         super().__init__(OPTIONS, given, {})
+        if self.flag("--help"):
+            raise HelpRequested(help_text())
+        if self.flag("--version"):
+            version = f"{PROGRAM}\ngsym version {__version__}"
+            raise HelpRequested(f"{version}\n  Prints what LLVM 22 prints.\n")
         self.inputs = inputs  # requests; if empty, they are read from standard input
         self.inlines: bool = self.last_of("--inlines", "--no-inlines", default=True)
         self.demangle: bool = self.last_of("--demangle", "--no-demangle", default=True)

@@ -28,7 +28,7 @@ from gsym.store.received_symbfile import (
     publish_return_pads,
     return_pads_path,
 )
-from gsym.symbfile.format import MAGIC
+from gsym.symbfile.format import is_symbfile
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class SymbfilePublication:
             "most": self._most,
         }
         limits = self._limits
-        if not _is_plain(parts[0]):
+        if not is_symbfile(parts[0]):  # of pieces of one symbfile, the first counts
             seconds = _INFLATED_TIMES * limits.seconds_per_100_mib
             limits = limits._replace(seconds_per_100_mib=seconds)
         answer = run_confined(
@@ -122,9 +122,3 @@ class SymbfilePublication:
         if not is_file_in(str(answer.get("symbfile")), folder):
             raise FormatError("joining the parts had an invalid result")
         return answer
-
-
-def _is_plain(path: str) -> bool:
-    """Whether a part is not compressed; of pieces of one symbfile, the first counts."""
-    with open(path, "rb", buffering=0) as file:
-        return file.read(len(MAGIC)) == MAGIC
