@@ -28,7 +28,7 @@ class Failure(GsymError):  # noqa: N818 - ends the program
 def reading(
     work: Callable[[T], int], parse: Callable[[list[str]], T]
 ) -> Callable[[list[str]], tuple[Callable[[Any], int], Any]]:
-    """What `run_program` calls to read a command line, for the help as well."""
+    """Reader of a command line for `run_program`, which answers `--help` as well."""
 
     def read(words: list[str]) -> tuple[Callable[[Any], int], Any]:
         try:
