@@ -67,10 +67,6 @@ class WebAddress(NamedTuple):
         target = f"{folder.rstrip('/')}/{name}{question}{query}"
         return self._replace(target=target)
 
-    def with_credentials(self, credentials: str) -> WebAddress:
-        """Copy this with other credentials."""
-        return self._replace(credentials=credentials)
-
     def joined(self, location: str) -> WebAddress:
         """The address that a redirect from here leads to."""
         return read_web_address(urljoin(self.url, location))

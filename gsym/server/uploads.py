@@ -204,15 +204,16 @@ class _Uploads:
         name: str,
         stated: ModuleKey,
     ) -> Upload:
-        source = "upload"
+        source, size = "upload", os.path.getsize(os.path.join(folder, "body"))
         with answered():
             names, urls = self._unpack(folder, content_type, name)
             if urls and not names:
                 folder = os.path.join(folder, "fetched")
                 source = self._fetch(urls[0], folder)
+                size = os.path.getsize(os.path.join(folder, "body"))
                 names, _ = self._unpack(folder, "", source.rpartition("/")[2])
             answer = self._convert(folder, names, stated)
-            return self._add(answer, holder, folder, names, source)
+            return Upload(size, *self._add(answer, holder, folder, names, source))
 
     def _unpack(
         self, folder: str, content_type: str, name: str
@@ -259,8 +260,8 @@ class _Uploads:
         folder: str,
         names: list[str],
         source: str,
-    ) -> Upload:
-        """Publish the converted modules."""
+    ) -> tuple[int, list[UploadedModule], list[str]]:
+        """Publish the converted modules; return number, modules and skipped files."""
         modules = read_descriptions(answer.get("modules"), folder)
         members: list[str] = []
         with suppress(IndexError, KeyError, TypeError):
@@ -296,8 +297,7 @@ class _Uploads:
             _LOG.info(text, done.outcome, *ids, holder.name, number)
         known = [name for name, each in outcomes.items() if each == {"kept"}]
         left = [*(names[each] for each, _ in skipped), *lone, *known]
-        size = os.path.getsize(os.path.join(folder, "body"))
-        return Upload(size, number, modules_of, left)
+        return number, modules_of, left
 
     def _fetch(self, url: str, folder: str) -> str:
         """Download a URL to the body in a new folder; what to call the source."""

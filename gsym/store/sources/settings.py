@@ -172,7 +172,8 @@ class SourceOpener:
         except ValueError as error:
             raise ValueError(f"source '{_hidden(url)}': {error}") from None
         if not address.credentials and self._netrc:
-            address = address.with_credentials(_credentials(self._netrc, address.host))
+            own = _credentials(self._netrc, address.host)
+            address = address._replace(credentials=own)
         limits, most = self._limits, 0
         if layout == "debuginfod":
             # Without DEBUGINFOD_MAXSIZE, files may be as large as those of others.
