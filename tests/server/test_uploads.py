@@ -511,7 +511,7 @@ def test_a_full_disk_is_not_an_error_of_the_upload(
     uploads: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = AsyncMock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
-    monkeypatch.setattr("gsym.server.uploads.spool_body", full)
+    monkeypatch.setattr("gsym.server.bodies.spool_body", full)
     before = files_in(uploads)
     assert put(uploads, binary(43)).status == 507
     assert files_in(uploads) == before
