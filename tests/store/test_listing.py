@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gsym.errors import FormatError
     from gsym.store.directory import Store
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 
 class SlowStore:
