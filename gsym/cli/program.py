@@ -9,14 +9,8 @@ import sys
 # The module `signal` would import `enum`, which takes longer than a lookup.
 from _signal import SIG_DFL, SIGTERM, getsignal, signal  # type: ignore[import-not-found]
 
+from gsym.cli import terminal
 from gsym.cli.grammar import UsageError
-from gsym.cli.terminal import (
-    discard_output,
-    flush_or_discard,
-    guard_terminals,
-    require_streams,
-    unguard_terminals,
-)
 from gsym.errors import GsymError
 
 TYPE_CHECKING = bool()
@@ -52,8 +46,8 @@ def run_program(
     arguments = sys.argv[1:] if argv is None else argv
     is_handled = _handle_sigterm()
     try:
-        guard_terminals()
-        require_streams()
+        terminal.guard_terminals()
+        terminal.require_streams()
         work, values = read(arguments)
         if not gc.isenabled():  # as `commands` leaves it
             gc.freeze()  # modules live as long as the process
@@ -61,15 +55,15 @@ def run_program(
         status = work(values)
         sys.stdout.flush()
     except BrokenPipeError:
-        discard_output()
+        terminal.discard_output()
         return 0
     except (GsymError, UsageError, OSError, MemoryError) as error:
-        flush_or_discard()
+        terminal.flush_or_discard()
         return complain(error, arguments)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     finally:
-        unguard_terminals()
+        terminal.unguard_terminals()
         if is_handled:
             _restore_sigterm()
     return status

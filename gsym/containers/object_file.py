@@ -6,13 +6,7 @@ copied for relocation, since the engine does neither.
 
 from __future__ import annotations
 
-from gsym.containers.architectures import (
-    GPUS,
-    elf_architecture,
-    gpu_architecture,
-    macho_architecture,
-    pe_architecture,
-)
+from gsym.containers import architectures
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object, to_str
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
@@ -180,14 +174,14 @@ class ObjectFile:
         """The architecture as LLVM's target triples name it."""
         header = self._header
         if header.format == lib.GSYM_OBJECT_MACHO:
-            return macho_architecture(header.machine, header.machine_kind)
+            return architectures.macho_architecture(header.machine, header.machine_kind)
         if header.format == lib.GSYM_OBJECT_PE:
-            return pe_architecture(header.machine)
+            return architectures.pe_architecture(header.machine)
         if self.is_wasm:
             return "wasm32"
-        if header.machine in GPUS and header.is_64:
-            return gpu_architecture(header.machine, bytes(self.data[:64]))
-        return elf_architecture(
+        if header.machine in architectures.GPUS and header.is_64:
+            return architectures.gpu_architecture(header.machine, bytes(self.data[:64]))
+        return architectures.elf_architecture(
             header.machine, bool(header.is_64), bool(header.big_endian)
         )
 

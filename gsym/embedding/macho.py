@@ -11,14 +11,8 @@ from __future__ import annotations
 
 from itertools import chain
 
+from gsym.embedding import load_commands
 from gsym.embedding.binary import Binary, Payload, SharedTable, align
-from gsym.embedding.load_commands import (
-    LC_CODE_SIGNATURE,
-    LC_DYLD_CHAINED_FIXUPS,
-    LC_SYMTAB,
-    LoadCommands,
-    Segment,
-)
 from gsym.embedding.signature import Signature
 
 TYPE_CHECKING = bool()
@@ -93,7 +87,7 @@ class MachoBinary:
 
     def __init__(self, binary: Binary, *, is_wide: bool) -> None:
         self._binary = binary
-        self._commands = commands = LoadCommands(binary, is_wide=is_wide)
+        self._commands = commands = load_commands.LoadCommands(binary, is_wide=is_wide)
         self._is_dsym = commands.file_type == _DSYM
         if commands.file_type not in _FILE_TYPES:
             raise binary.unsupported(
@@ -103,7 +97,7 @@ class MachoBinary:
         linkedit, self._old = commands.segment(_LINKEDIT), commands.segment(_SEGMENT)
         if linkedit is None:
             raise binary.unsupported("no segment __LINKEDIT")
-        self._linkedit: Segment = linkedit
+        self._linkedit: load_commands.Segment = linkedit
         # Old files for ARM have small pages.
         is_aligned = (linkedit.offset | linkedit.address) % _LARGE_PAGE == 0
         is_large = is_aligned and commands.cpu_type in _ARM_TYPES and not self._is_dsym
@@ -113,7 +107,7 @@ class MachoBinary:
         self._start, self._address = first.offset, first.address
         self._check_order()
         self._content_start = commands.content_start()
-        offset, size = self._linkedit_data(LC_DYLD_CHAINED_FIXUPS)
+        offset, size = self._linkedit_data(load_commands.LC_DYLD_CHAINED_FIXUPS)
         data = bytes(self._binary.data[offset : offset + size])
         if size and self._old is None:
             count = len(self._commands.segments)
@@ -130,7 +124,7 @@ class MachoBinary:
 
     def shared_table(self) -> SharedTable:
         """The string table of the symbols, where it will be after the new section."""
-        symbols = self._commands.find(LC_SYMTAB)
+        symbols = self._commands.find(load_commands.LC_SYMTAB)
         offset, size = symbols.unpack("II", 16) if symbols is not None else (0, 0)
         if not size or offset < self._linkedit_start:
             raise self._binary.unsupported(
@@ -148,7 +142,7 @@ class MachoBinary:
         unsigned_end = self._moved(self._unsigned_end)
         code_limit = align(unsigned_end, _SIGNATURE_ALIGNMENT)
         self._commands.move(self._moved)
-        command = self._commands.find(LC_DYLD_CHAINED_FIXUPS)
+        command = self._commands.find(load_commands.LC_DYLD_CHAINED_FIXUPS)
         if command is not None and self._fixups.growth:
             command.pack("I", 12, len(self._fixups.data))
         linkedit_end = self._place_signature(code_limit)
@@ -223,7 +217,7 @@ class MachoBinary:
 
     def _read_signature(self) -> tuple[Signature | None, int]:
         """The signature, and where all ends that is none."""
-        offset, size = self._linkedit_data(LC_CODE_SIGNATURE)
+        offset, size = self._linkedit_data(load_commands.LC_CODE_SIGNATURE)
         file_end = len(self._binary.data)
         if not size:
             return None, file_end if self._is_dsym else self._linkedit_end
@@ -235,7 +229,7 @@ class MachoBinary:
 
     def _strings_end(self, signature: int) -> int:
         """The end of the string table, but for padding the last before *signature*."""
-        symbols = self._commands.find(LC_SYMTAB)
+        symbols = self._commands.find(load_commands.LC_SYMTAB)
         offset, size = symbols.unpack("II", 16) if symbols is not None else (0, 0)
         end: int = offset + size
         is_last = signature - _SIGNATURE_ALIGNMENT < end <= signature
@@ -252,7 +246,7 @@ class MachoBinary:
 
     def _place_signature(self, code_limit: int) -> int:
         """Returns where __LINKEDIT ends with it."""
-        command = self._commands.find(LC_CODE_SIGNATURE)
+        command = self._commands.find(load_commands.LC_CODE_SIGNATURE)
         if command is None or self._signature is None:
             return self._moved(self._linkedit_end)
         size = self._signature.size(code_limit)

@@ -147,7 +147,6 @@ class Texts:
 
     def __init__(self) -> None:
         self.strings: list[str] = [""]  # of all columns up to the last
-        self.version: int = 0  # another number whenever strings have changed
         # of all columns; None for records before any provider
         self.providers: list[int | None] = []
 
@@ -161,7 +160,6 @@ class Texts:
         del self.strings[first:]
         if first == end:
             return
-        self.version += 1
         ends = ffi.unpack(columns.string_ends + (first - 1), end - first)
         start = columns.string_ends[first - 2] if first > 1 else 0
         raw = ffi.buffer(columns.string_bytes + start, ends[-1] - start)[:]
@@ -177,7 +175,6 @@ class Columns:
         self._columns = columns
         self._data = data
         self.strings: Sequence[str] = texts.strings  # texts by the numbers in columns
-        self.strings_version: int = texts.version  # changes whenever they change
         self.providers: Sequence[int | None] = texts.providers  # ids likewise
         # number of the kind of each record in file order; events have the lowest ones,
         # in the order of EVENT_KINDS

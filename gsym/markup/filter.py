@@ -9,13 +9,12 @@ from math import inf
 from gsym.arguments import choice_of, instance_of, refusal, text_of
 from gsym.engine.native import to_bytes, to_str
 from gsym.markup.address_space import SpaceBudget
-from gsym.markup.document_lines import DocumentLines
 from gsym.markup.failures import Failures
-from gsym.markup.llvm_lines import LlvmLines
 from gsym.markup.log_stream import LogStream
 from gsym.markup.outputs import Output
 from gsym.markup.remote_symbols import AddressCollector, RemoteSymbols
 from gsym.markup.settings import STYLES, FilterSettings
+from gsym.markup.styled_lines import DocumentLines, LlvmLines
 from gsym.markup.symbols import SymbolOptions, Symbols
 
 TYPE_CHECKING = bool()

@@ -1,4 +1,7 @@
-"""Core files in ELF: threads, their stacks, and what was loaded."""
+"""Core files in ELF: threads, their stacks, what was loaded, code of a JIT.
+
+A JIT registers files in memory, listed from `__jit_debug_descriptor`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from gsym.containers.headers import PT_LOAD, PT_NOTE, program_headers
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import FormatError, GsymError
 from gsym.memory.core_notes import CoreNotes
-from gsym.memory.jit import DESCRIPTOR, registered_files
 from gsym.memory.link_map import LinkMap
 from gsym.memory.loaded import Loaded, linked_region, moved_code
 from gsym.memory.module_files import ModuleFiles, SavedMemory, loaded_file
@@ -21,6 +23,7 @@ from gsym.memory.walking import Walker
 from gsym.model import UINT64_MAX
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
+from gsym.unwinding.expressions import ByteReader, DamagedError
 from gsym.unwinding.images import ELF_MAGIC, Image, image_in_memory, load_bias
 from gsym.unwinding.machines import S390X, X86, X86_64
 
@@ -30,12 +33,51 @@ if TYPE_CHECKING:
 
     from gsym.containers.headers import ProgramHeader
     from gsym.memory.core_notes import MappedFile
-    from gsym.memory.jit import RegisteredFile
     from gsym.memory.module_files import FindFiles
     from gsym.memory.stack_parts import ParsedReport
     from gsym.memory.threads import Thread
     from gsym.reading.reader import Reader
     from gsym.unwinding.frame_info import Step
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.machines import Machine
+
+DESCRIPTOR = b"__jit_debug_descriptor"
+_MAX_FILES = 1 << 16
+# Limit: File that a JIT registered
+_MAX_SIZE = 64 << 20
+
+
+class RegisteredFile(NamedTuple):
+    """An ELF file in memory; *address* is where it is."""
+
+    address: int
+    data: bytes
+
+
+def registered_files(
+    descriptor: int, memory: Memory, machine: Machine
+) -> Iterator[RegisteredFile]:
+    """The files in the list of a descriptor."""
+
+    def words(address: int, *sizes: int) -> list[int]:
+        data = ByteReader(memory(address, sum(sizes)), machine.word, machine.order)
+        return [data.fixed(each) for each in sizes]
+
+    word = machine.word
+    seen: set[int] = set()
+    try:
+        *_, at = words(descriptor, 4, 4, word, word)
+        while at and at not in seen and len(seen) < _MAX_FILES:
+            seen.add(at)
+            following, _, address, size = words(at, word, word, word, 8)
+            if size <= _MAX_SIZE:
+                data = memory(address, size)
+                if len(data) == size:
+                    yield RegisteredFile(address, data)
+            at = following
+    except DamagedError:
+        return
+
 
 _CLASS_AT, _ORDER_AT, _OSABI_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 7, 16, 18
 _BIG_ENDIAN = 2

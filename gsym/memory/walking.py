@@ -72,7 +72,6 @@ _MAX_PROLOGUE = _PAGE = 4096  # bytes of code before an address
 _MAX_PERIOD = 64
 _MOST_KNOWN = 1 << 16  # addresses of which it is kept whether they are of code
 _MAX_ENTRY = 256  # bytes of the first function of a program
-_MAX_REGISTERS = 1024  # bytes of the registers that a signal saved
 _MAX_LAYOUTS = 16  # of stacks that begin at one address
 
 _Found = tuple[WalkedFrame, Registers]

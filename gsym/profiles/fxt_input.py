@@ -15,16 +15,8 @@ from __future__ import annotations
 
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.records import Backtrace, Event, Mmap, Module, begins_trace
+from gsym.profiles import model
 from gsym.profiles.durations import DurationStacks
-from gsym.profiles.model import (
-    TIME,
-    Frame,
-    Mapping,
-    ProfileBuilder,
-    Thread,
-    line_of,
-    read_module_id,
-)
 from gsym.ranges import AddressRanges
 
 TYPE_CHECKING = bool()
@@ -89,17 +81,17 @@ def read_fxt_samples(records: Iterable[Record]) -> Profile:
             modules that are not named, modules with the number of another one at that
             time, mappings that are later than samples in them.
     """
-    return _profile_of(records, ProfileBuilder(), _Samples)
+    return _profile_of(records, model.ProfileBuilder(), _Samples)
 
 
 def read_fxt_durations(records: Iterable[Record]) -> Profile:
     """The profile of all durations of a trace; other records are ignored."""
-    return _profile_of(records, ProfileBuilder((TIME,)), _Durations)
+    return _profile_of(records, model.ProfileBuilder((model.TIME,)), _Durations)
 
 
 def _profile_of(
     records: Iterable[Record],
-    builder: ProfileBuilder,
+    builder: model.ProfileBuilder,
     kind: type[_Samples | _Durations],
 ) -> Profile:
     of_trace = kind(builder)
@@ -115,7 +107,7 @@ def _profile_of(
 class _Samples:
     """The samples of one trace, which are added to a profile at its end."""
 
-    def __init__(self, builder: ProfileBuilder) -> None:
+    def __init__(self, builder: model.ProfileBuilder) -> None:
         self._builder = builder
         self._loaded: dict[_Space, list[Module | Mmap]] = {}
         self._backtraces: list[Backtrace] = []
@@ -171,16 +163,18 @@ class _Samples:
 
 def _thread(
     objects: Objects, provider: int | None, process: int, thread: int
-) -> Thread:
+) -> model.Thread:
     process_name = objects.name_of(process, provider, PROCESS)
     thread_name = objects.name_of(thread, provider, THREAD)
-    return Thread(process, thread, process_name or "", thread_name or "")
+    return model.Thread(process, thread, process_name or "", thread_name or "")
 
 
 class _AddressSpace:
     """The mappings of a process over time, as recorded by a provider."""
 
-    def __init__(self, builder: ProfileBuilder, loaded: list[Module | Mmap]) -> None:
+    def __init__(
+        self, builder: model.ProfileBuilder, loaded: list[Module | Mmap]
+    ) -> None:
         self._builder = builder
         # Time, first address, the one after the last, index of the mapping.
         self._mappings = _mappings(builder, loaded)
@@ -212,7 +206,7 @@ class _AddressSpace:
 
 
 def _mappings(
-    builder: ProfileBuilder, loaded: list[Module | Mmap]
+    builder: model.ProfileBuilder, loaded: list[Module | Mmap]
 ) -> list[tuple[int, int, int, int]]:
     """Time, first address, the one after the last, and index of each mapping."""
     pairs = _modules_of_mmaps(builder, loaded)
@@ -225,8 +219,8 @@ def _mappings(
         # The trace has no offset in the file; this is correct for a file that is laid
         # out as it is loaded.
         offset = mmap.vaddr - lowest[module]
-        build_id, known = read_module_id(_hex(module.build_id))
-        mapping = Mapping(
+        build_id, known = model.read_module_id(_hex(module.build_id))
+        mapping = model.Mapping(
             start, end, mmap.vaddr, offset, module.name, build_id, module=known
         )
         made.append((_time(mmap), start, end, builder.mapping(mapping)))
@@ -234,7 +228,7 @@ def _mappings(
 
 
 def _modules_of_mmaps(
-    builder: ProfileBuilder, loaded: list[Module | Mmap]
+    builder: model.ProfileBuilder, loaded: list[Module | Mmap]
 ) -> list[tuple[Mmap, Module]]:
     """The module of each mapping: the last of its number up to then, or the next."""
     modules: dict[int, Module] = {}
@@ -279,7 +273,7 @@ def _hex(build_id: bytes) -> str:
 class _Durations:
     """The durations of one trace, which are added to a profile at its end."""
 
-    def __init__(self, builder: ProfileBuilder) -> None:
+    def __init__(self, builder: model.ProfileBuilder) -> None:
         self._builder = builder
         self._stacks = DurationStacks(builder)
         self._objects = Objects()
@@ -296,7 +290,7 @@ class _Durations:
         key = record.provider, record.process, record.thread
         thread = self._threads.get(key)
         if thread is None:
-            thread = self._threads[key] = self._builder.thread(Thread(*key[1:]))
+            thread = self._threads[key] = self._builder.thread(model.Thread(*key[1:]))
         time = record.ns or 0
         if record.kind == "duration_end":
             self._stacks.end(thread, time)
@@ -319,8 +313,8 @@ class _Durations:
             name, category, path, line = key
             mapping = None
             if category:
-                mapping = self._builder.mapping(Mapping(0, 0, path=category))
-            frame = Frame(name, path=path, line=line)
+                mapping = self._builder.mapping(model.Mapping(0, 0, path=category))
+            frame = model.Frame(name, path=path, line=line)
             found = self._locations[key] = self._builder.function(frame, mapping)
         return found
 
@@ -332,5 +326,5 @@ def _place(args: Arguments) -> tuple[str, int]:
         if argument.name == "file" and isinstance(value, str):
             path = value
         elif argument.name == "line":
-            line = line_of(value)
+            line = model.line_of(value)
     return path, line

@@ -21,15 +21,7 @@ from functools import lru_cache
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.modules.key import read_go_id
-from gsym.profiles import model
-from gsym.profiles.protobuf import (
-    LENGTH_DELIMITED,
-    VARINT,
-    MessageTables,
-    decode_message,
-    message_types,
-    unknown_fields,
-)
+from gsym.profiles import model, protobuf
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -59,9 +51,9 @@ _SAMPLES = {
 }
 _NEWEST, _OLDER = _SAMPLES
 # Fields that a sample of 1.9 has and one of 1.10 has not.
-_ONLY_OLDER = {(3, LENGTH_DELIMITED), (4, VARINT)}
+_ONLY_OLDER = {(3, protobuf.LENGTH_DELIMITED), (4, protobuf.VARINT)}
 # Of a profile before 1.9, with indexes of locations where later ones have a time.
-_BEFORE_STACKS = {(3, LENGTH_DELIMITED)}
+_BEFORE_STACKS = {(3, protobuf.LENGTH_DELIMITED)}
 _MESSAGES = {
     "ProfilesData": (
         "resource_profiles 1 ResourceProfiles*",
@@ -147,7 +139,7 @@ def decode(data: bytes, path: str | None = None) -> Any:
         UnsupportedError: They are of a layout that is not read, or the runtime of
             protobuf is not installed.
     """
-    message = decode_message(_types(_NEWEST)["ProfilesData"], data, path)
+    message = protobuf.decode_message(_types(_NEWEST)["ProfilesData"], data, path)
     profiles = [
         profile
         for resource in message.resource_profiles
@@ -157,20 +149,20 @@ def decode(data: bytes, path: str | None = None) -> Any:
     if not profiles:
         return message
     is_older = not message.HasField("dictionary") or any(
-        _BEFORE_STACKS.intersection(unknown_fields(each)) for each in profiles
+        _BEFORE_STACKS.intersection(protobuf.unknown_fields(each)) for each in profiles
     )
     if is_older:
         reason = "profiles of OpenTelemetry before version 1.9 are not read"
         raise UnsupportedError(reason, path=path)
     if any(_is_of_older_layout(each) for each in profiles):
-        return decode_message(_types(_OLDER)["ProfilesData"], data, path)
+        return protobuf.decode_message(_types(_OLDER)["ProfilesData"], data, path)
     return message
 
 
 def _is_of_older_layout(profile: Any) -> bool:
     """Whether the first sample that differs is of 1.9."""
     for sample in profile.samples:
-        if _ONLY_OLDER.intersection(unknown_fields(sample)):
+        if _ONLY_OLDER.intersection(protobuf.unknown_fields(sample)):
             return True
         if sample.values or sample.link_index:
             return False
@@ -187,12 +179,12 @@ def read_dictionary(data: bytes, profile: Profile, path: str | None) -> Dictiona
         UnsupportedError: The runtime of protobuf is not installed.
     """
     kind = _types(_NEWEST)["ProfilesDictionary"]
-    return Dictionary(decode_message(kind, data, path), profile, path)
+    return Dictionary(protobuf.decode_message(kind, data, path), profile, path)
 
 
 @lru_cache(maxsize=len(_SAMPLES))
 def _types(layout: str) -> dict[str, Any]:
-    return message_types(_PACKAGE, {**_MESSAGES, "Sample": _SAMPLES[layout]})
+    return protobuf.message_types(_PACKAGE, {**_MESSAGES, "Sample": _SAMPLES[layout]})
 
 
 # In the order in which they are preferred: a symbol store knows the first one.
@@ -203,7 +195,7 @@ _GO_ID = "process.executable.build_id.go"
 _LINKED_BELOW = 1 << 40
 
 
-class Dictionary(MessageTables):
+class Dictionary(protobuf.MessageTables):
     """Mappings, locations, stacks and attributes, added to a profile when asked for."""
 
     def __init__(self, message: Any, profile: Profile, path: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from bisect import bisect_right
 from itertools import chain, repeat
 
 from gsym.containers.headers import file_address
@@ -11,7 +12,14 @@ from gsym.engine.demangling import demangle
 from gsym.model import UINT64_MAX
 from gsym.modules.key import PART, SAME, compare, has_id
 from gsym.profiles.binaries import Binaries, module_at
-from gsym.profiles.model import Frame, Location, Unsure, module_key, name_of_mapping
+from gsym.profiles.model import (
+    Frame,
+    Location,
+    Unsure,
+    base_name,
+    module_key,
+    name_of_mapping,
+)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -29,6 +37,34 @@ if TYPE_CHECKING:
 
         def open(self, key: ModuleKey) -> OpenModule:
             """The module, or why it is not available."""
+
+
+def bound_functions(profile: Profile, binaries: Binaries) -> None:
+    """Set the functions of locations without frames whose binary tells their starts.
+
+    Modules that may be of another build are noted in the profile.
+    """
+    locations = profile.locations
+    of_mapping: dict[int, list[int]] = {}
+    for index, location in enumerate(locations):
+        if location.mapping is not None and not location.frames:
+            of_mapping.setdefault(location.mapping, []).append(index)
+    for number, indexes in of_mapping.items():
+        mapping = profile.mappings[number]
+        base, starts = binaries.functions(mapping)
+        if not starts:
+            continue
+        chosen = map(locations.__getitem__, indexes)
+        segments = binaries.segments(mapping)
+        places = link_addresses(chosen, mapping, base, segments)
+        name = base_name(mapping.path) or "(unknown)"
+        for index, place in zip(indexes, places, strict=True):
+            at = 0 if place is None else bisect_right(starts, place)
+            if at:
+                function = f"{name}+{starts[at - 1] - base:#x}"
+                locations[index] = locations[index]._replace(function=function)
+        for doubt in {mapping.unsure, binaries.unsure(mapping)} - {""}:
+            profile.unsure[Unsure(name_of_mapping(mapping), doubt)] = None
 
 
 _new = tuple.__new__  # a named tuple without the handling of its arguments

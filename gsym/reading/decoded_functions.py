@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from struct import Struct
 
+from gsym import model
 from gsym.engine.mapped_image import MappedImage, Paths
 from gsym.engine.native import check, ffi, lib, new_error, new_object
-from gsym.model import (
-    CallSite,
-    FunctionInfo,
-    FunctionRange,
-    InlineInfo,
-    LineEntry,
-    Range,
-)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -52,7 +45,7 @@ class FunctionDecoder:
         life = lib.gsym_record_create, lib.gsym_record_destroy
         self._record = new_object("record", *life)
 
-    def decode(self, index: int) -> FunctionInfo:
+    def decode(self, index: int) -> model.FunctionInfo:
         """The function of entry *index*."""
         status = lib.gsym_record_decode(
             self._record, self._mapped.image, index, self._function, self._error
@@ -60,8 +53,8 @@ class FunctionDecoder:
         check(status, self._error, self._mapped.path)
         return self._function_info(self._function[0])
 
-    def _function_info(self, function: CData) -> FunctionInfo:
-        return FunctionInfo(
+    def _function_info(self, function: CData) -> model.FunctionInfo:
+        return model.FunctionInfo(
             function.address,
             function.size,
             self._mapped.strings[function.name],
@@ -80,22 +73,22 @@ class FunctionDecoder:
             else {},
         )
 
-    def _line_table(self, function: CData) -> tuple[LineEntry, ...]:
+    def _line_table(self, function: CData) -> tuple[model.LineEntry, ...]:
         paths = self._paths
         return tuple(
-            _new(LineEntry, (address, paths[file], line))
+            _new(model.LineEntry, (address, paths[file], line))
             for address, file, line in unpack(function.rows, function.row_count, ROW)
         )
 
-    def _inline(self, function: CData) -> InlineInfo:
+    def _inline(self, function: CData) -> model.InlineInfo:
         """The tree, built from its last node backwards, so that children come first."""
         strings, paths = self._mapped.strings, self._paths
         ranges = [
-            _new(Range, extent)
+            _new(model.Range, extent)
             for extent in unpack(function.ranges, function.range_count, RANGE)
         ]
         nodes = list(unpack(function.nodes, function.node_count, NODE))
-        waiting: list[list[InlineInfo]] = [[], []]  # by depth, last sibling first
+        waiting: list[list[model.InlineInfo]] = [[], []]  # by depth, last sibling first
         for name, file, line, depth, first, count, _ in reversed(nodes):
             while len(waiting) <= depth + 1:
                 waiting.append([])
@@ -103,11 +96,11 @@ class FunctionDecoder:
             waiting[depth + 1] = []
             extents = tuple(ranges[first : first + count])
             waiting[depth].append(
-                InlineInfo(strings[name], paths[file], line, extents, children)
+                model.InlineInfo(strings[name], paths[file], line, extents, children)
             )
         return waiting[0][0]
 
-    def _call_sites(self, function: CData) -> tuple[CallSite, ...]:
+    def _call_sites(self, function: CData) -> tuple[model.CallSite, ...]:
         strings = self._mapped.strings
         patterns = [
             strings[strp]
@@ -115,12 +108,12 @@ class FunctionDecoder:
         ]
         sites = unpack(function.call_sites, function.call_site_count, CALL_SITE)
         return tuple(
-            CallSite(offset, flags, tuple(patterns[first : first + count]))
+            model.CallSite(offset, flags, tuple(patterns[first : first + count]))
             for offset, flags, first, count, _ in sites
         )
 
 
-def function_ranges(reader: Reader) -> Iterator[FunctionRange]:
+def function_ranges(reader: Reader) -> Iterator[model.FunctionRange]:
     """Names and extents of all functions in file order, including merged ones."""
     mapped = reader.mapped
     for index in range(len(reader)):

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.memory.elf_core import read_core
-from gsym.memory.jit import registered_files
+from gsym.memory.elf_core import read_core, registered_files
 from gsym.memory.link_map import LinkedFile, LinkMap
 from gsym.memory.signals import Cause, describe, read_cause
 from gsym.unwinding.machines import X86_64

@@ -10,8 +10,8 @@ import pytest
 
 from gsym.modules.finder import find_in
 from gsym.profiles.binaries import Binaries, module_at
-from gsym.profiles.function_bounds import bound_functions
 from gsym.profiles.model import Frame, Mapping, Profile, ProfileBuilder
+from gsym.profiles.symbolizing import bound_functions
 from gsym.profiles.top import top_rows
 from tests.conftest import find_peer
 from tests.inputs.elf import SHARED, Elf, Section, code_section

@@ -5,14 +5,7 @@ A script holds all that it offers, so that a key press starts no process.
 
 from __future__ import annotations
 
-from gsym.cli.shells.programs import (
-    Program,
-    alternatives,
-    choices_of,
-    commands,
-    names_of,
-    programs_of,
-)
+from gsym.cli.shells import programs
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -85,7 +78,9 @@ fi
 def script(shell: str, command: str) -> str:
     """The completion of *command* for bash or zsh."""
     template, body_of, _ = SHELLS[shell]
-    body = "".join(text for each in programs_of(command) for text in body_of(each))
+    body = "".join(
+        text for each in programs.programs_of(command) for text in body_of(each)
+    )
     for name, text in (("@f", _stem(command)), ("@command", command), ("@body", body)):
         template = template.replace(name, text)
     return template
@@ -94,7 +89,7 @@ def script(shell: str, command: str) -> str:
 def script_files() -> Iterator[tuple[str, str]]:
     """The path of each script below share/, and the script."""
     for shell, (_, _, place) in SHELLS.items():
-        for command in commands():
+        for command in programs.commands():
             yield place.format(command), script(shell, command)
 
 
@@ -106,13 +101,13 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _bash_case(program: Program) -> Texts:
-    names = [name for each in program.options for name in names_of(each)]
+def _bash_case(program: programs.Program) -> Texts:
+    names = [name for each in program.options for name in programs.names_of(each)]
     choices = [
-        f"{name}={','.join(choices_of(each))}"
+        f"{name}={','.join(programs.choices_of(each))}"
         for each in program.options
-        if choices_of(each)
-        for name in names_of(each)
+        if programs.choices_of(each)
+        for name in programs.names_of(each)
     ]
     yield f"    '{program.name}')\n"
     fields = {"verbs": program.next_words, "options": names, "choices": choices}
@@ -127,7 +122,7 @@ def _bash_case(program: Program) -> Texts:
 _NEXT_LINE = " \\\n        "
 
 
-def _zsh_function(program: Program) -> Texts:
+def _zsh_function(program: programs.Program) -> Texts:
     stem = f"_{_stem(program.name.partition(' ')[0])}_of"
     name = f"{stem}_{program.page}"
     yield f"{name}() {{\n"
@@ -139,19 +134,19 @@ def _zsh_function(program: Program) -> Texts:
         specs = [spec for each in program.options for spec in _zsh_option(each)]
         for number, each in enumerate(program.operands, 1):
             position = "*" if each.many else number
-            value = _zsh_value(each.name, alternatives(each.name))
+            value = _zsh_value(each.name, programs.alternatives(each.name))
             specs.append(f"{position}{value}")
         yield f"    {_NEXT_LINE.join(['_arguments -S', *map(_quoted, specs)])}\n"
     yield "}\n\n"
 
 
 def _zsh_option(option: Option) -> Texts:
-    names = names_of(option)
+    names = programs.names_of(option)
     text = _zsh_text(" ".join(option.help.split()))
     value = ""
     if option.metavar:
         value = ":" if option.optional is not None else ""
-        value += _zsh_value(option.metavar, choices_of(option))
+        value += _zsh_value(option.metavar, programs.choices_of(option))
     for name in names:
         others = "*" if option.repeatable else f"({' '.join(names)})"
         yield f"{others}{name}{_zsh_joint(option, name)}[{text}]{value}"
@@ -174,7 +169,7 @@ def _zsh_text(text: str) -> str:
 
 
 # Shell -> its script, what the script has of a program, its place below share/.
-SHELLS: dict[str, tuple[str, Callable[[Program], Texts], str]] = {
+SHELLS: dict[str, tuple[str, Callable[[programs.Program], Texts], str]] = {
     "bash": (_BASH, _bash_case, "bash-completion/completions/{}"),
     "zsh": (_ZSH, _zsh_function, "zsh/site-functions/_{}"),
 }

@@ -5,15 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from gsym.cli.grammar import (
-    Command,
-    Operand,
-    Option,
-    UsageError,
-    Values,
-    parse_number,
-    usage_errors,
-)
+from gsym.cli import grammar
 from gsym.cli.options import QUIET, output_option
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import Progress, printable, progress_for
@@ -26,10 +18,10 @@ _MILLION = 1_000_000
 _MINUTE = 60
 
 
-@Command(
+@grammar.Command(
     "gsym batch",
     (
-        Operand(
+        grammar.Operand(
             "FILE...",
             "rows: .parquet; .arrow, .feather, .ipc or .arrows; .csv; .ndjson or "
             ".jsonl",
@@ -37,45 +29,47 @@ _MINUTE = 60
     ),
     (
         output_option("folder for the parts"),
-        Option(
+        grammar.Option(
             "--modules PLACE",
             "a store, a folder of GSYM or debug files, or the URL of a server or "
             "bucket",
         ),
-        Option(
+        grammar.Option(
             "--answers SHAPE",
             "stack: a list of frames in each row (default); frames: a row for each "
             "frame; ids: numbers of frames, which are in OUT/frames",
             choices=("stack", "frames", "ids"),
         ),
-        Option(
+        grammar.Option(
             "--to FORMAT",
             "format of the parts: parquet (default) or arrow, which are streams",
             choices=("parquet", "arrow"),
             aliases=("--format",),
         ),
-        Option("--module COLUMN", "column of modules (default: build_id)"),
-        Option("--address COLUMN", "column of addresses (default: address)"),
-        Option(
+        grammar.Option("--module COLUMN", "column of modules (default: build_id)"),
+        grammar.Option("--address COLUMN", "column of addresses (default: address)"),
+        grammar.Option(
             "--return-address[=COLUMN]",
             "column that says whether an address is a return address; without "
             "COLUMN: all are",
             optional="",
         ),
-        Option(
+        grammar.Option(
             "--base BASE",
             "column of the load addresses of modules, or one number for all "
             "(default: addresses are link-time addresses)",
         ),
-        Option(
+        grammar.Option(
             "-j, --threads N",
             "worker threads (default: one per core)",
             aliases=("--jobs",),
         ),
-        Option("--resume", "add the parts that a stopped run did not write"),
-        Option("--max-open N", "maximum number of open modules (default: 256)"),
-        Option("--memory SIZE", "maximum total size of open modules (default: 512MB)"),
-        Option(
+        grammar.Option("--resume", "add the parts that a stopped run did not write"),
+        grammar.Option("--max-open N", "maximum number of open modules (default: 256)"),
+        grammar.Option(
+            "--memory SIZE", "maximum total size of open modules (default: 512MB)"
+        ),
+        grammar.Option(
             "--strict",
             "stop at a module that is not found; exit with 3 if one may be another "
             "build",
@@ -90,14 +84,14 @@ text, in NDJSON with the types of its first 64 MiB. A module is a build id as bi
 as text a build id, a debug id, NAME/CODEID or a name. Addresses are integers, lists of
 them (stacks), or text as 0x1f64.""",
 )
-def batch(values: Values) -> int:
+def batch(values: grammar.Values) -> int:
     """Symbolize the rows of files into a folder of parts."""
     from gsym.arrow.batch_job import BatchJob
     from gsym.arrow.modules import Modules
     from gsym.engine.workers import core_count
 
     output, place = values.required("--output"), values.required("--modules")
-    with usage_errors("option '--modules'"):
+    with grammar.usage_errors("option '--modules'"):
         modules = Modules(
             place,
             max_open=values.number("--max-open", minimum=1) or 256,
@@ -127,7 +121,7 @@ def batch(values: Values) -> int:
     return EXIT_INCOMPLETE if values.flag("--strict") and modules.unsure else 0
 
 
-def _options(values: Values) -> dict[str, Any]:
+def _options(values: grammar.Values) -> dict[str, Any]:
     options: dict[str, Any] = {"output": values.text("--answers") or "stack"}
     for name in ("module", "address"):
         if (column := values.text(f"--{name}")) is not None:
@@ -138,8 +132,8 @@ def _options(values: Values) -> dict[str, Any]:
     base = values.text("--base")
     if base is not None:
         try:
-            options["base"] = parse_number(base, "base")
-        except UsageError:
+            options["base"] = grammar.parse_number(base, "base")
+        except grammar.UsageError:
             options["base"] = base
     return options
 

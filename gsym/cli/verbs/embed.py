@@ -6,7 +6,7 @@ import sys
 
 from gsym.cli.grammar import Operand, Option, UsageError, Values
 from gsym.cli.options import QUIET, OutputCommand, output_option
-from gsym.cli.terminal import printable
+from gsym.cli.terminal import printable, warn
 from gsym.embedding.transfer import EmbeddingReport, embed, extract
 from gsym.writing.atomic_file import is_same_file
 
@@ -44,31 +44,29 @@ def embed_file(values: Values) -> int:
     report = embed(source, binary, output, values.flag("--share-strings"))
     if not values.flag("--quiet"):
         sys.stdout.writelines(line + "\n" for line in _summary(report))
+    for warning in _warnings(report):
+        warn(warning, "gsym embed")
+    return 0
+
+
+def _warnings(report: EmbeddingReport) -> Iterator[str]:
     if report.index_dropped:
-        print(
-            f"gsym embed: warning: {printable(report.gsym)} loses its index: a file of "
-            "version 1 cannot have one with shared strings (version 2 can)",
-            file=sys.stderr,
+        yield (
+            f"{report.gsym} loses its index: a file of version 1 cannot have one with "
+            "shared strings (version 2 can)"
         )
     if report.variables_dropped:
-        print(
-            f"gsym embed: warning: {printable(report.gsym)} loses its variables: a "
-            "file with shared strings cannot have them; the binary's symbol table does",
-            file=sys.stderr,
+        yield (
+            f"{report.gsym} loses its variables: a file with shared strings cannot "
+            "have them; the binary's symbol table does"
         )
     if report.unsure:
-        print(
-            f"gsym embed: warning: {printable(report.gsym)} may be of another build: "
-            f"{printable(report.unsure)}",
-            file=sys.stderr,
-        )
+        yield f"{report.gsym} may be of another build: {report.unsure}"
     if report.signature == "identity dropped":
-        print(
-            f"gsym embed: warning: {printable(report.output)} is now signed ad hoc, "
-            "without its identity and entitlements: sign it again",
-            file=sys.stderr,
+        yield (
+            f"{report.output} is now signed ad hoc, without its identity and "
+            "entitlements: sign it again"
         )
-    return 0
 
 
 def _summary(report: EmbeddingReport) -> Iterator[str]:

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from gsym.cli import options
 from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, usage_errors
-from gsym.cli.options import (
-    JSON,
-    QUIET,
-    convert_keywords,
-    convert_options,
-    output_option,
-)
 from gsym.cli.terminal import print_json, print_lines, printable, progress_for, times
 from gsym.conversion.report_text import input_warning_lines
 from gsym.errors import GsymError
@@ -36,7 +30,7 @@ NAMES = Option(
     choices=tuple(STYLES),
 )
 _KEYWORDS = ("arch", "debug_file_directories", "debuginfod", "dwp", "threads")
-CONVERSION_OPTIONS = convert_options(*_KEYWORDS)
+CONVERSION_OPTIONS = options.convert_options(*_KEYWORDS)
 RECORD_KINDS: dict[str, tuple[str, ...]]
 RECORD_KINDS = {**{kind: (kind,) for kind in KINDS}, "both": KINDS}
 
@@ -44,7 +38,7 @@ RECORD_KINDS = {**{kind: (kind,) for kind in KINDS}, "both": KINDS}
 def extraction_options(values: Values) -> dict[str, Any]:
     """The keywords of a command line with `NAMES` and `CONVERSION_OPTIONS`."""
     names = values.choice("--names") or "symblib"
-    return {"names": names, **convert_keywords(values, *_KEYWORDS)}
+    return {"names": names, **options.convert_keywords(values, *_KEYWORDS)}
 
 
 def extraction_lines(path: str, report: ExtractionReport) -> Iterator[str]:
@@ -83,7 +77,7 @@ def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
             "functions at each call; both",
             choices=tuple(RECORD_KINDS),
         ),
-        output_option(
+        options.output_option(
             "output file; of both OUT.ranges.symbfile and OUT.returnpads.symbfile "
             "(default: INPUT with these endings)"
         ),
@@ -98,8 +92,8 @@ def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
             "of an earlier extraction are removed",
         ),
         *CONVERSION_OPTIONS,
-        JSON,
-        QUIET,
+        options.JSON,
+        options.QUIET,
     ),
     """\
 The ranges return the same at every address as a lookup in the GSYM file of INPUT.

@@ -19,13 +19,7 @@ from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, print_lines, progress_for
-from gsym.cli.verbs.symbfile_extract import (
-    CONVERSION_OPTIONS,
-    NAMES,
-    RECORD_KINDS,
-    extraction_options,
-    loss_lines,
-)
+from gsym.cli.verbs import symbfile_extract
 from gsym.conversion import report_text as conversion_report
 from gsym.errors import GsymError, ServerError
 from gsym.net.web_address import read_web_address
@@ -73,7 +67,7 @@ if TYPE_CHECKING:
         Option(
             "--kind KIND",
             "ranges, returnpads or both (default)",
-            choices=tuple(RECORD_KINDS),
+            choices=tuple(symbfile_extract.RECORD_KINDS),
         ),
         Option(
             "--part-size SIZE",
@@ -84,8 +78,8 @@ if TYPE_CHECKING:
             "EXECUTABLE is a Linux kernel or kernel module, whose FileID is made from "
             "its build id",
         ),
-        NAMES,
-        *CONVERSION_OPTIONS,
+        symbfile_extract.NAMES,
+        *symbfile_extract.CONVERSION_OPTIONS,
         Option(
             "--timeout TIME", "time for the server to respond to a part (default: 300s)"
         ),
@@ -205,8 +199,8 @@ def push_jobs(values: Values) -> Iterator[tuple[str, Preparation]]:
     debug_files = values.texts("--debug-file")
     symbfiles = values.operands("SYMBFILE")
     part_size = values.size("--part-size")
-    kinds = RECORD_KINDS[values.choice("--kind") or "both"]
-    extraction = extraction_options(values)
+    kinds = symbfile_extract.RECORD_KINDS[values.choice("--kind") or "both"]
+    extraction = symbfile_extract.extraction_options(values)
     if not executables:
         raise UsageError("option '--executable' is required")
     if debug_files and len(debug_files) != len(executables):
@@ -278,7 +272,7 @@ def warning_lines(report: PushReport) -> Iterator[str]:
     """Warnings about data that is not in the symbfiles."""
     if report.conversion is not None:
         yield from conversion_report.input_warning_lines(report.conversion)
-    yield from loss_lines(report.executable, report.losses or {})
+    yield from symbfile_extract.loss_lines(report.executable, report.losses or {})
     for note in report.notes:
         yield f"{report.executable}: warning: {note}"
 

@@ -7,31 +7,15 @@ import os
 from gsym.cli.grammar import Command, Option, Values
 from gsym.cli.options import JSON, STRICT, output_option
 from gsym.cli.terminal import print_json, printable
+from gsym.cli.verbs import trace_options, trace_profile
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
-from gsym.cli.verbs.trace_options import (
-    FILTER_HELP,
-    FILTERS,
-    PROFILE,
-    PROFILE_OPTIONS,
-    ROOTS,
-    VALUE,
-    chosen_roots,
-    write_output,
-)
-from gsym.cli.verbs.trace_profile import (
-    chosen_value,
-    open_profile_input,
-    report_losses,
-    symbolize_profile,
-    unsure_rows,
-)
 from gsym.profiles.flame_graph import flame_page
 from gsym.profiles.model import Profile, resolution
 
 
 @Command(
     "gsym trace flame",
-    (PROFILE,),
+    (trace_options.PROFILE,),
     (
         output_option("output file (default: FILE with .html added)"),
         Option(
@@ -40,21 +24,21 @@ from gsym.profiles.model import Profile, resolution
         ),
         Option("--title TEXT", "title of the page"),
         JSON,
-        VALUE,
-        ROOTS,
+        trace_options.VALUE,
+        trace_options.ROOTS,
         *SYMBOL_OPTIONS,
-        *PROFILE_OPTIONS,
-        *FILTERS,
+        *trace_options.PROFILE_OPTIONS,
+        *trace_options.FILTERS,
         STRICT,
     ),
     f"""\
-{FILTER_HELP}
+{trace_options.FILTER_HELP}
 The page is self-contained: open it in a browser. It can search, zoom, invert stacks,
 and colour by module.""",
 )
 def flame(values: Values) -> int:
     """Draw one page."""
-    roots = chosen_roots(values)
+    roots = trace_options.chosen_roots(values)
     shown = values.operand("FILE")
     operands = ["--diff"] if values.text("--diff") else []
     read = [read_symbolized(values, each) for each in (*operands, "FILE")]
@@ -63,19 +47,19 @@ def flame(values: Values) -> int:
     page = flame_page(
         profiles,
         values.text("--title") or name,
-        value=chosen_value(profiles[-1], values),
+        value=trace_profile.chosen_value(profiles[-1], values),
         roots=roots,
     )
     by_default = "-" if shown == "-" else f"{name}.html"
     path = values.text("--output") or by_default
-    write_output(path, (page.encode("utf-8", "replace"),), is_text=True)
+    trace_options.write_output(path, (page.encode("utf-8", "replace"),), is_text=True)
     if path == "-":
         return code
     known, _ = resolution(profiles[-1])
     samples, locations = len(profiles[-1].samples), len(profiles[-1].locations)
     if values.flag("--json"):
         made = {"input": shown, "output": path, "samples": samples}
-        unsure = unsure_rows(profiles[-1])
+        unsure = trace_profile.unsure_rows(profiles[-1])
         print_json({**made, "locations": locations, "known": known, "unsure": unsure})
     else:
         text = f"{path}: {samples} samples, {known} of {locations} addresses known"
@@ -85,10 +69,10 @@ def flame(values: Values) -> int:
 
 def read_symbolized(values: Values, operand: str) -> tuple[Profile, int]:
     """The symbolized profile that an operand or option names, and the exit code."""
-    with open_profile_input(values, operand) as source:
+    with trace_profile.open_profile_input(values, operand) as source:
         profile = source.read()
         source.require_samples(profile)
-        symbolize_profile(profile, values)
+        trace_profile.symbolize_profile(profile, values)
         source.select(profile)
-        report_losses(profile, {}, source.name, "a profile")
+        trace_profile.report_losses(profile, {}, source.name, "a profile")
     return profile, source.exit_code(profile)

@@ -13,14 +13,8 @@ from gsym.cli.verbs.module_options import SYMBOL_OPTIONS, open_profile_modules
 from gsym.cli.verbs.trace_options import VALUE, read_selection
 from gsym.conditions import Selection
 from gsym.errors import GsymError
+from gsym.profiles import opening
 from gsym.profiles.model import TIME, Profile
-from gsym.profiles.opening import (
-    ProfileOptions,
-    RepeatableInput,
-    errors_named,
-    read_profile,
-    unknown_format,
-)
 from gsym.profiles.perf_layout import layout_of
 
 TYPE_CHECKING = bool()
@@ -31,7 +25,7 @@ if TYPE_CHECKING:
 class ProfileInput:
     """A file with a profile."""
 
-    def __init__(self, source: RepeatableInput, values: Values) -> None:
+    def __init__(self, source: opening.RepeatableInput, values: Values) -> None:
         self.path: str = source.file()  # of a regular file with the contents
         self.name: str = source.name
         self._fields = ""
@@ -43,7 +37,7 @@ class ProfileInput:
         # one of `gsym.profiles.opening.KINDS`
         self.kind: str = "perf script" if self._fields else source.kind()
         if not self.kind:
-            raise unknown_format(source.name, self.path)
+            raise opening.unknown_format(source.name, self.path)
         self.selection: Selection = read_selection(values)
         self._values = values
         # the file as a trace; None if it is not one
@@ -69,10 +63,10 @@ class ProfileInput:
     def read(self, *, takes_durations: bool = True) -> Profile:
         """The complete profile; see `fxt_profile`."""
         if self.trace is None:
-            return read_profile(self.path, self._options())
+            return opening.read_profile(self.path, self._options())
         from gsym.profiles.fxt_input import fxt_profile
 
-        with errors_named(self.name):
+        with opening.errors_named(self.name):
             profile = fxt_profile(self.trace.records, takes_durations=takes_durations)
         self.has_samples = profile.value_types != (TIME,)
         return profile
@@ -108,16 +102,16 @@ class ProfileInput:
         known = (*held, *_STRUCTURE)
         return {kind: n for kind, n in counts.items() if n and kind not in known}
 
-    def _options(self) -> ProfileOptions:
+    def _options(self) -> opening.ProfileOptions:
         values, build_ids = self._values, None
         if not values.has("--build-ids"):
-            return ProfileOptions()
+            return opening.ProfileOptions()
         path = values.text("--build-ids")
         if path is not None:
             from gsym.profiles.perf_script_input import read_build_ids
 
             build_ids = read_build_ids(path)
-        return ProfileOptions(
+        return opening.ProfileOptions(
             build_ids=build_ids,
             fields=self._fields,
             build_id=(values.text("--build-id") or "").lower(),
@@ -141,7 +135,7 @@ def open_profile_input(values: Values, operand: str = "FILE") -> Iterator[Profil
     """The profile of an operand or option; its errors are reported at the end."""
     given = (values.text if operand.startswith("-") else values.operand)(operand)
     assert given is not None  # noqa: S101 - who asks for an option has looked
-    with RepeatableInput(given) as source:
+    with opening.RepeatableInput(given) as source:
         opened = ProfileInput(source, values)
         with opened.trace or nullcontext():
             yield opened
@@ -205,8 +199,7 @@ def symbolize_profile(profile: Profile, values: Values) -> None:
         if each.metavar
     )
     if is_asked or profile.needs_symbols:
-        from gsym.profiles.function_bounds import bound_functions
-        from gsym.profiles.symbolizing import symbolize
+        from gsym.profiles.symbolizing import bound_functions, symbolize
 
         modules, binaries = open_profile_modules(values)
         symbolize(profile, modules, binaries)

@@ -7,6 +7,7 @@ import sys
 from gsym.cli.grammar import Command, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, warn
+from gsym.cli.verbs import trace_profile
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
 from gsym.cli.verbs.trace_options import (
     FILTER_HELP,
@@ -14,13 +15,6 @@ from gsym.cli.verbs.trace_options import (
     PROFILE,
     PROFILE_OPTIONS,
     VALUE,
-)
-from gsym.cli.verbs.trace_profile import (
-    chosen_values,
-    open_profile_input,
-    report_losses,
-    symbolize_profile,
-    unsure_rows,
 )
 from gsym.cli.verbs.trace_tables import (
     BY,
@@ -55,19 +49,19 @@ of each, or of the one that --value names; with --json, an object of each on a l
 def top(values: Values) -> int:
     """Print the tables of one file."""
     by, limit = chosen_group(values), row_limit(values)
-    with open_profile_input(values) as source:
+    with trace_profile.open_profile_input(values) as source:
         profile = source.read()
         source.require_samples(profile)
-        symbolize_profile(profile, values)
+        trace_profile.symbolize_profile(profile, values)
         source.select(profile)
-        for value in chosen_values(profile, values):
+        for value in trace_profile.chosen_values(profile, values):
             if values.flag("--json"):
                 print_json(_object(profile, by, value))
             else:
                 _print_samples(profile, by, value, limit)
             if by == "line":
                 _warn_of_missing_lines(profile, value, source.name)
-        report_losses(profile, {}, source.name, "a profile")
+        trace_profile.report_losses(profile, {}, source.name, "a profile")
     return source.exit_code(profile)
 
 
@@ -97,7 +91,7 @@ def _object(profile: Profile, by: str, value: int) -> dict[str, Any]:
             }
             for row in rows
         ],
-        "unsure": unsure_rows(profile),
+        "unsure": trace_profile.unsure_rows(profile),
     }
 
 
