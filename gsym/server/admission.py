@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
 from gsym.cache import BoundedCache
-from gsym.server.errors import HttpError, endpoint_path, header_of, refusal
+from gsym.server.errors import HttpError, endpoint_path, error_response, header_of
 from gsym.server.logs import LOGGED
 from gsym.server.monitoring import HEALTH_PATHS, PROBES
 from gsym.server.tokens import READ
@@ -90,7 +90,8 @@ class Admission:
                     self._rate.check(client)
                 self._check_token(scope, path)
             except HttpError as error:
-                answer = refusal(error)
+                refused = error.status_code, error.detail, error.headers
+                answer = error_response(*refused)
             await answer(scope, receive, send)
         finally:
             if place is not None:

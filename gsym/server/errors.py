@@ -163,11 +163,6 @@ def error_response(
     return json_response(body, status, {"vary": "Accept", **(headers or {})})
 
 
-def refusal(error: HttpError) -> Response:
-    """The response to a request that ends with *error*."""
-    return error_response(error.status_code, error.detail, error.headers)
-
-
 def phrase(status: int) -> str:
     """Code and phrase of a status."""
     return f"{status} {HTTPStatus(status).phrase}"

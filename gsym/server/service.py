@@ -135,7 +135,8 @@ class ModuleOpening:
 
         def on_done(_future: object) -> None:
             self._gauge.dec()
-            if not loop.is_closed():
+            # A request that still waits forgets it itself.
+            if not search.waiting and not loop.is_closed():
                 loop.call_soon_threadsafe(self._forget, key, search)
 
         search.future.add_done_callback(on_done)
