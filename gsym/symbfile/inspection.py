@@ -7,6 +7,7 @@ pre-order. A violation is an error; missing information is a note.
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 
 from gsym.model import UINT64_END
@@ -146,9 +147,7 @@ def verify(decoder: Decoder) -> Iterator[Finding]:
 
 
 def _check_fields(offset: int, record: Range) -> Iterator[Finding]:
-    def finding(rule: str, reason: str, is_error: bool = True) -> Finding:
-        return Finding(offset, record.elf_va, rule, reason, is_error)
-
+    finding = partial(Finding, offset, record.elf_va)
     if not record.length:
         yield finding("fields", "the range is empty")
     if record.elf_va + record.length > UINT64_END:
@@ -163,9 +162,7 @@ def _check_fields(offset: int, record: Range) -> Iterator[Finding]:
 
 
 def _check_line_table(offset: int, record: Range) -> Iterator[Finding]:
-    def finding(reason: str, is_error: bool = True) -> Finding:
-        return Finding(offset, record.elf_va, "columns", reason, is_error)
-
+    finding = partial(Finding, offset, record.elf_va, "columns")
     if not record.line_table:
         return
     if record.file is None:
@@ -180,9 +177,7 @@ def _check_line_table(offset: int, record: Range) -> Iterator[Finding]:
 def _check_return_pad(
     offset: int, record: ReturnPad, seen: dict[int, int]
 ) -> Iterator[Finding]:
-    def finding(rule: str, reason: str) -> Finding:
-        return Finding(offset, record.elf_va, rule, reason)
-
+    finding = partial(Finding, offset, record.elf_va)
     if not record.entries:
         yield finding("fields", "the return pad has no functions")
     if any(not entry.func for entry in record.entries):
