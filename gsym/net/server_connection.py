@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net import open_connections
+from gsym.net.retry import RetryableError
 from gsym.net.transfer import inflated_pieces, within_size
 from gsym.net.web_address import read_web_address
 
@@ -110,6 +111,22 @@ def server_address(url: str) -> WebAddress:
         return read_web_address(url)
     except ValueError as error:
         raise ServerError(str(error)) from None
+
+
+@contextmanager
+def failures(place: str, shown: Callable[[str], str] = str) -> Iterator[None]:
+    """Say of a failure which server it is of, by a text that is *shown*.
+
+    Raises:
+        ServerError: In place of a SourceError.
+    """
+    try:
+        yield
+    except SourceError as error:
+        reason = shown(error.reason)
+        if isinstance(error, RetryableError):
+            reason += f" (attempt {error.attempts})"
+        raise ServerError(reason, path=place, status=error.status) from None
 
 
 def refuse_redirect(

@@ -195,7 +195,7 @@ def test_a_server_that_stays_busy_fails_without_showing_the_token(
     with (
         Server(Reply(status=503)) as server,
         UploadClient(server.url, "secret", sleep=lambda _: None) as client,
-        pytest.raises(ServerError, match=r"HTTP status 503 \(6 attempts\)") as caught,
+        pytest.raises(ServerError, match=r"HTTP status 503 \(attempt 6\)") as caught,
     ):
         client.send(str(path), "app")
     assert caught.value.status == 503

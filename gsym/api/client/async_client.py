@@ -6,13 +6,10 @@ import time
 from functools import partial
 
 from gsym.api.client.jobs import read_answer
-from gsym.api.client.symbolication_client import (
-    Answering,
-    Conversation,
-    failures,
-)
+from gsym.api.client.symbolication_client import Answering, Conversation
 from gsym.errors import SourceError, UnsupportedError
 from gsym.net.retry import RetryableError
+from gsym.net.server_connection import failures
 from gsym.net.web_address import request_headers
 
 try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from contextlib import contextmanager
 
 from gsym.api.client.jobs import (
     Assembly,
@@ -24,7 +23,7 @@ from gsym.api.client.jobs import (
     read_jobs,
 )
 from gsym.arguments import refusal, text_of
-from gsym.errors import ServerError, SourceError
+from gsym.errors import ServerError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import (
     Attempts,
@@ -35,6 +34,7 @@ from gsym.net.retry import (
 )
 from gsym.net.server_connection import (
     ServerClient,
+    failures,
     read_body,
     refuse_redirect,
     server_address,
@@ -43,7 +43,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from gsym.net.connections import Answer
@@ -334,22 +334,6 @@ class SymbolicationClient(ServerClient):
 
         with failures(str(address)):
             return retry(attempt, attempts, self._sleep)
-
-
-@contextmanager
-def failures(url: str) -> Iterator[None]:
-    """Say of a failure which server it is of.
-
-    Raises:
-        ServerError: In place of a SourceError.
-    """
-    try:
-        yield
-    except RetryableError as error:
-        reason = f"{error.reason} (attempt {error.attempts})"
-        raise ServerError(reason, path=url) from None
-    except SourceError as error:
-        raise ServerError(error.reason, path=url) from None
 
 
 def _decoded(body: bytes) -> Any:

@@ -7,11 +7,16 @@ import os
 import time
 from urllib.parse import quote
 
-from gsym.errors import ServerError, SourceError
+from gsym.errors import ServerError
 from gsym.modules.key import ModuleKey, compare
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import Attempts, RetryPolicy, check_later, retry
-from gsym.net.server_connection import ServerClient, file_pieces, read_body
+from gsym.net.server_connection import (
+    ServerClient,
+    failures,
+    file_pieces,
+    read_body,
+)
 from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path
 from gsym.store.sidecar import read_identity
@@ -146,12 +151,5 @@ class UploadClient(ServerClient):
                 except (ValueError, RecursionError):
                     return answer.status, None
 
-        try:
+        with failures(str(self._address), self._shown):
             return retry(attempt, Attempts(_POLICY), self._sleep)
-        except SourceError as error:
-            attempts = getattr(error, "attempts", 1)
-            tried = f" ({attempts} attempts)" if attempts > 1 else ""
-            place = str(self._address)
-            raise ServerError(
-                self._shown(error.reason) + tried, path=place, status=error.status
-            ) from None
