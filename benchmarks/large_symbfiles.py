@@ -5,20 +5,15 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gsym.symbfile.format import (
-    Encoder,
-    LineTableRow,
-    Range,
-    ReturnPad,
-    ReturnPadEntry,
-)
+from gsym.symbfile.columns import LineTableRow, Range, ReturnPad, ReturnPadEntry
+from gsym.symbfile.format import Encoder
 from gsym.symbfile.parts import PartFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gsym.symbfile.format import Record
+    from gsym.symbfile.columns import Record
 
 BYTES = 149  # that a function takes in both kinds, about
 _START, _STEP = 0x1000, 0x80

@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import gsym
-from gsym.symbfile.format import LineTableRow, Range, ReturnPad, ReturnPadEntry, encode
+from gsym.symbfile.columns import LineTableRow, Range, ReturnPad, ReturnPadEntry
+from gsym.symbfile.format import encode
 from tests.fxt.fxt_cases import OTHERS, UNKNOWN
 from tests.hostile import small_file
 from tests.inputs import breakpad, pe

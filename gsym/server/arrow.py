@@ -10,14 +10,8 @@ from contextlib import AsyncExitStack
 
 from starlette.routing import Route
 
+from gsym.arrow import stream
 from gsym.arrow.rows import import_pyarrow
-from gsym.arrow.stream import (
-    answer_pieces,
-    contents_of,
-    parts_of,
-    read_batches,
-    too_much,
-)
 from gsym.errors import UnsupportedError
 from gsym.modules.key import key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
@@ -152,18 +146,18 @@ async def _begin(
     names = options.get("module") or "build_id", options.get("address") or "address"
     most = limits.max_answer if options.get("output") == "frames" else None
     with answered():
-        batches = await run(read_batches, body, limits.max_body)
-        values, addresses = await run(contents_of, batches, *names)
+        batches = await run(stream.read_batches, body, limits.max_body)
+        values, addresses = await run(stream.contents_of, batches, *names)
         if addresses > limits.max_frames:
-            raise too_much(limits.max_frames, "addresses")
-        parts = await run(parts_of, batches, names[1], most)
+            raise stream.too_much(limits.max_frames, "addresses")
+        parts = await run(stream.parts_of, batches, names[1], most)
         if len(values) > limits.max_modules:
-            raise too_much(limits.max_modules, "modules")
+            raise stream.too_much(limits.max_modules, "modules")
     modules = _Modules(values)
     await modules.open(service)
     found = len(modules.opened)
     service.metrics.count_rows(addresses, found, len(values) - found)
-    return _checked(answer_pieces(parts, modules, options), modules, service)
+    return _checked(stream.answer_pieces(parts, modules, options), modules, service)
 
 
 async def _checked(

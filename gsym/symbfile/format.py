@@ -17,11 +17,9 @@ from gsym.errors import FormatError
 from gsym.records import NamedTuple
 from gsym.symbfile.columns import (
     Columns,
-    LineTableRow,
     Range,
     Record,
     ReturnPad,
-    ReturnPadEntry,
 )
 
 TYPE_CHECKING = bool()
@@ -32,25 +30,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     CData = Any  # a cffi object
-
-
-__all__ = [
-    "MAGIC",
-    "Columns",
-    "Counts",
-    "Decoder",
-    "Encoder",
-    "LineTableRow",
-    "Range",
-    "Record",
-    "ReturnPad",
-    "ReturnPadEntry",
-    "decode",
-    "encode",
-    "inflated_pieces",
-    "is_symbfile",
-    "open_symbfile",
-]
 
 
 class Counts(NamedTuple):

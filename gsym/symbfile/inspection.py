@@ -12,13 +12,14 @@ from itertools import pairwise
 
 from gsym.model import UINT64_END
 from gsym.records import NamedTuple
-from gsym.symbfile.format import Range
+from gsym.symbfile.columns import Range
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.symbfile.format import Counts, Decoder, Record, ReturnPad
+    from gsym.symbfile.columns import Record, ReturnPad
+    from gsym.symbfile.format import Counts, Decoder
 
     _Sides = tuple[list[Record], list[Record]]
 

@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
+from gsym.symbfile.columns import LineTableRow, Range, Record, ReturnPad, ReturnPadEntry
 from gsym.symbfile.extraction import extract
 from gsym.symbfile.file_id import FileId
-from gsym.symbfile.format import (
-    LineTableRow,
-    Range,
-    Record,
-    ReturnPad,
-    ReturnPadEntry,
-    encode,
-)
+from gsym.symbfile.format import encode
 from gsym.symbfile.inspection import record_lines
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import CODE, Elf, Section, code_section

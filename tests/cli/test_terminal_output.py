@@ -29,7 +29,8 @@ from gsym.profiles.model import Frame, Mapping, ProfileBuilder, Thread
 from gsym.profiles.outputs import write_form
 from gsym.store.directory import Store
 from gsym.store.sources.negative_cache import NegativeCache
-from gsym.symbfile.format import LineTableRow, Range, encode
+from gsym.symbfile.columns import LineTableRow, Range
+from gsym.symbfile.format import encode
 from tests.companions import debug_link
 from tests.fxt.traces import APP, kernel_object
 from tests.inputs.elf import Elf, Symbol, code_section

@@ -13,8 +13,9 @@ import pytest
 import gsym
 from gsym.symbfile.address_index import AddressIndex
 from gsym.symbfile.calls import Calls, find_calls
+from gsym.symbfile.columns import ReturnPad
 from gsym.symbfile.extraction import extract, symbfile_blocks
-from gsym.symbfile.format import Decoder, ReturnPad, open_symbfile
+from gsym.symbfile.format import Decoder, open_symbfile
 from tests.conftest import find_peer
 from tests.differential import peers
 from tests.differential.chains import unexplained

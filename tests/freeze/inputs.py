@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import gsym
 from gsym.profiles.outputs import write_form
-from gsym.symbfile.format import LineTableRow, Range, encode
+from gsym.symbfile.columns import LineTableRow, Range
+from gsym.symbfile.format import encode
 from tests.fxt.traces import profile_trace, small_trace
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.random_program import random_program

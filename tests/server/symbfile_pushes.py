@@ -11,19 +11,13 @@ from gsym.modules.symbolizer import Symbolizer
 from gsym.server.symbfiles.protocol import REFUSALS
 from gsym.store.directory import Store
 from gsym.store.verification import verify_store
+from gsym.symbfile.columns import LineTableRow, Range, ReturnPad, ReturnPadEntry
 from gsym.symbfile.file_id import FileId
-from gsym.symbfile.format import (
-    LineTableRow,
-    Range,
-    ReturnPad,
-    ReturnPadEntry,
-    decode,
-    encode,
-)
+from gsym.symbfile.format import decode, encode
 from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
-    from gsym.symbfile.format import Record
+    from gsym.symbfile.columns import Record
     from tests.server.running import Answer
 
 KEY = "aWQ6c2VjcmV0"

@@ -9,10 +9,8 @@ import pytest
 from gsym.containers.inflation import import_zstd
 from gsym.server import downloads
 from gsym.symbfile.address_index import AddressIndex
-from gsym.symbfile.format import (
-    Range,
-    encode,
-)
+from gsym.symbfile.columns import Range
+from gsym.symbfile.format import encode
 from tests.server.symbfile_pushes import (
     PADS,
     TAKEN,

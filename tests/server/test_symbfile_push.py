@@ -17,7 +17,7 @@ from tests.inputs import elf
 from tests.server.symbfile_pushes import KEY, running
 
 if TYPE_CHECKING:
-    from gsym.symbfile.format import Record
+    from gsym.symbfile.columns import Record
     from tests.server.running import RunningServer
 
 pytestmark = [pytest.mark.long, pytest.mark.confined]

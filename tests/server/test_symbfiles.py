@@ -17,7 +17,8 @@ from gsym.errors import FormatError, LimitError
 from gsym.server.symbfiles import publication as symbfile_publication
 from gsym.server.symbfiles.pending import PendingUpload
 from gsym.store.verification import verify_store
-from gsym.symbfile.format import Range, encode
+from gsym.symbfile.columns import Range
+from gsym.symbfile.format import encode
 from tests.server.symbfile_pushes import (
     ANY,
     KEY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from gsym.symbfile.format import LineTableRow, Range, ReturnPad, ReturnPadEntry
+from gsym.symbfile.columns import LineTableRow, Range, ReturnPad, ReturnPadEntry
 
 Values = dict[int, list[tuple[int, int, bytes]]]  # field -> place, number, bytes
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import gsym
-    from gsym.symbfile.format import Range
+    from gsym.symbfile.columns import Range
 
 
 NO_NAME = "<name omitted>"

@@ -14,8 +14,9 @@ from hypothesis import given
 import gsym
 from gsym.cli.main import main
 from gsym.errors import LimitError
+from gsym.symbfile.columns import LineTableRow, Range
 from gsym.symbfile.extraction import extract, symbfile_blocks
-from gsym.symbfile.format import Decoder, LineTableRow, Range, open_symbfile
+from gsym.symbfile.format import Decoder, open_symbfile
 from gsym.symbfile.inspection import verify
 from gsym.symbfile.names import reduce_name
 from tests import oracle

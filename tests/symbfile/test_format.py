@@ -10,16 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError, LimitError
-from gsym.symbfile.format import (
-    Decoder,
-    Encoder,
-    LineTableRow,
-    Range,
-    Record,
-    ReturnPad,
-    ReturnPadEntry,
-    encode,
-)
+from gsym.symbfile.columns import LineTableRow, Range, Record, ReturnPad, ReturnPadEntry
+from gsym.symbfile.format import Decoder, Encoder, encode
 from tests.inputs.encoding import uleb
 from tests.inputs.symbfile import (
     BYTES,

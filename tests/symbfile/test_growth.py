@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.symbfile.format import LineTableRow, Range, encode
+from gsym.symbfile.columns import LineTableRow, Range
+from gsym.symbfile.format import encode
 from tests.callgrind import count_instructions
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ import gsym
 from gsym.cli.main import main
 from gsym.symbfile import extraction
 from gsym.symbfile.calls import recall_calls
+from gsym.symbfile.columns import ReturnPad, ReturnPadEntry
 from gsym.symbfile.extraction import NoCallsError, extract, symbfile_blocks
-from gsym.symbfile.format import Decoder, ReturnPad, ReturnPadEntry, open_symbfile
+from gsym.symbfile.format import Decoder, open_symbfile
 from gsym.symbfile.inspection import verify
 from tests import machine_code, oracle
 from tests.creations import create
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gsym.symbfile.calls import Calls
-    from gsym.symbfile.format import Record
+    from gsym.symbfile.columns import Record
 
 pytestmark = pytest.mark.long
 

@@ -19,16 +19,9 @@ from gsym.errors import (
     UnsupportedError,
 )
 from gsym.symbfile.address_index import AddressIndex, ChainFrame
+from gsym.symbfile.columns import LineTableRow, Range, Record, ReturnPad, ReturnPadEntry
 from gsym.symbfile.extraction import extract, symbfile_blocks
-from gsym.symbfile.format import (
-    Decoder,
-    LineTableRow,
-    Range,
-    Record,
-    ReturnPad,
-    ReturnPadEntry,
-    encode,
-)
+from gsym.symbfile.format import Decoder, encode
 from gsym.symbfile.to_gsym import FunctionTrees, convert_symbfiles
 from gsym.writing.creator import Creator
 from tests.creations import create, decoded

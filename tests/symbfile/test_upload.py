@@ -18,15 +18,9 @@ from gsym.errors import (
     UuidMismatchError,
 )
 from gsym.symbfile import upload
+from gsym.symbfile.columns import Range, Record, ReturnPad, ReturnPadEntry
 from gsym.symbfile.file_id import FileId
-from gsym.symbfile.format import (
-    Range,
-    Record,
-    ReturnPad,
-    ReturnPadEntry,
-    encode,
-    open_symbfile,
-)
+from gsym.symbfile.format import encode, open_symbfile
 from gsym.symbfile.upload import (
     ENDPOINTS,
     MOST_PARTS,

@@ -5,15 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from gsym.symbfile.format import (
-    Decoder,
-    LineTableRow,
-    Range,
-    Record,
-    ReturnPad,
-    ReturnPadEntry,
-    encode,
-)
+from gsym.symbfile.columns import LineTableRow, Range, Record, ReturnPad, ReturnPadEntry
+from gsym.symbfile.format import Decoder, encode
 from gsym.symbfile.inspection import verify
 from tests.symbfile.test_format import record_lists
 

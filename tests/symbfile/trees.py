@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import FormatError, LimitError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range as AddressRange
-from gsym.symbfile.format import Range
+from gsym.symbfile.columns import Range
 from tests.symbfile.sweep import call_file, chain_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gsym.symbfile.format import Record
+    from gsym.symbfile.columns import Record
 
 MOST_DEPTH = 256
 _ADDRESS_END = 1 << 64

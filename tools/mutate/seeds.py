@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.profiles.outputs import FORMS, write_form
-from gsym.symbfile.format import LineTableRow, Range, encode
+from gsym.symbfile.columns import LineTableRow, Range
+from gsym.symbfile.format import encode
 from tests import report_examples
 from tests.freeze.inputs import gsym_bytes, kind_of
 from tests.fxt.traces import profile_trace, small_trace

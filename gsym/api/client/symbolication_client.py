@@ -10,18 +10,7 @@ import logging
 import time
 from collections import deque
 
-from gsym.api.client.jobs import (
-    Assembly,
-    JobAnswer,
-    Piece,
-    cut_jobs,
-    from_version_4,
-    group_pieces,
-    halve_piece,
-    mismatch,
-    read_answer,
-    read_jobs,
-)
+from gsym.api.client import jobs
 from gsym.arguments import refusal, text_of
 from gsym.errors import ServerError
 from gsym.net.limits import TransferLimits
@@ -200,14 +189,14 @@ class Answering:
     """
 
     def __init__(self, conversation: Conversation, request: Any) -> None:
-        jobs, settings = read_jobs(request), conversation.settings
-        pieces = list(cut_jobs(jobs, settings.most_frames))
-        groups = group_pieces(pieces, settings.most_jobs, settings.most_frames)
+        asked, settings = jobs.read_jobs(request), conversation.settings
+        pieces = list(jobs.cut_jobs(asked, settings.most_frames))
+        groups = jobs.group_pieces(pieces, settings.most_jobs, settings.most_frames)
         self._conversation = conversation
         self._waiting = deque(groups)
-        self._batch: list[Piece] = []  # what was asked last
+        self._batch: list[jobs.Piece] = []  # what was asked last
         self._path = ""  # where; other tasks may change that of the conversation
-        self._assembly = Assembly(len(jobs))
+        self._assembly = jobs.Assembly(len(asked))
 
     def next_request(self) -> tuple[str, object] | None:
         """Path and payload of the next request; None after the last one."""
@@ -237,10 +226,10 @@ class Answering:
         batch, conversation = self._batch, self._conversation
         if status == _OK:
             if self._path == _VERSION_4:
-                body = {"results": [from_version_4(batch[0], body)]}
+                body = {"results": [jobs.from_version_4(batch[0], body)]}
             results = body.get("results") if isinstance(body, dict) else None
             if not isinstance(results, list) or len(results) != len(batch):
-                raise mismatch()
+                raise jobs.mismatch()
             for piece, result in zip(batch, results, strict=True):
                 self._assembly.take(piece, result)
             return
@@ -255,7 +244,7 @@ class Answering:
             raise ServerError(f"HTTP status {status}: {reason}", path=place)
         self._ask_instead(_without_refused(batch, status, reason, self._assembly))
 
-    def _ask_instead(self, batches: list[list[Piece]]) -> None:
+    def _ask_instead(self, batches: list[list[jobs.Piece]]) -> None:
         self._waiting.extendleft(reversed(batches))
 
     def results(self) -> dict[str, Any]:
@@ -296,7 +285,7 @@ class SymbolicationClient(ServerClient):
         )
         super().__init__(server, "a client", limits)
 
-    def symbolicate(self, request: Any) -> list[JobAnswer]:
+    def symbolicate(self, request: Any) -> list[jobs.JobAnswer]:
         """The answer to each job, in order.
 
         Args:
@@ -307,7 +296,7 @@ class SymbolicationClient(ServerClient):
             ServerError: The server returns no usable response.
             ValueError: *request* is none of these.
         """
-        return [read_answer(result) for result in self.answer(request)["results"]]
+        return [jobs.read_answer(result) for result in self.answer(request)["results"]]
 
     def answer(self, request: Any) -> dict[str, Any]:
         """Response as JSON of version 5; `{"error": reason}` for a refused job."""
@@ -348,12 +337,12 @@ def _decoded(body: bytes) -> Any:
 
 
 def _without_refused(
-    batch: list[Piece], status: int, reason: str, assembly: Assembly
-) -> list[list[Piece]]:
+    batch: list[jobs.Piece], status: int, reason: str, assembly: jobs.Assembly
+) -> list[list[jobs.Piece]]:
     """Leave out the job that the server names; otherwise bisect."""
     at = _named_job(reason)
     if len(batch) == 1 and status == _TOO_LARGE and batch[0].frames > 1:
-        return [[piece] for piece in halve_piece(batch[0])]
+        return [[piece] for piece in jobs.halve_piece(batch[0])]
     if len(batch) == 1:
         at = 0
     if at is None or at >= len(batch):

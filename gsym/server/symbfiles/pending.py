@@ -9,14 +9,7 @@ from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 
 from gsym.records import NamedTuple
-from gsym.server.symbfiles.protocol import (
-    BAD_PARTS,
-    OTHER_BYTES,
-    TOO_LARGE,
-    TOO_MANY_OF_KEY,
-    TOO_MANY_PENDING,
-    PartError,
-)
+from gsym.server.symbfiles import protocol
 from gsym.store.layout import LOCKS, TEMPORARY, names_in
 from gsym.store.locking import held, remove_tree
 from gsym.writing.atomic_file import AtomicFile, sync
@@ -143,12 +136,14 @@ class PendingUpload:
         """
         parts, total = self._parts(), self._total()
         if total is not None and header.part >= total:
-            raise PartError(BAD_PARTS, f"there are {total} parts, from 0")
+            raise protocol.PartError(
+                protocol.BAD_PARTS, f"there are {total} parts, from 0"
+            )
         if total is None and header.parts is not None:
             if max(parts, default=0) >= header.parts:
                 total_text = f"there are {header.parts} parts, from 0"
                 text = f"{total_text}, and part {max(parts)} was sent"
-                raise PartError(BAD_PARTS, text)
+                raise protocol.PartError(protocol.BAD_PARTS, text)
             with open(self._at(f"{_TOTAL}.{header.parts}"), "xb"):
                 self._touch()
         known = parts.get(header.part)
@@ -160,12 +155,12 @@ class PendingUpload:
                     f"part {header.part} was already sent with other bytes: finish "
                     "that upload, or start one with another number of parts"
                 )
-                raise PartError(OTHER_BYTES, text)
+                raise protocol.PartError(protocol.OTHER_BYTES, text)
             os.unlink(self._at(parts.pop(header.part)))
         sizes = (os.path.getsize(self._at(name)) for name in parts.values())
         if sum(sizes) + header.size > self._limits.size:
             text = f"please limit all parts together to <= {self._limits.size} bytes"
-            raise PartError(TOO_LARGE, text)
+            raise protocol.PartError(protocol.TOO_LARGE, text)
         sync(path)
         os.rename(path, self._at(f"{header.part}.{digest}"))
         self._touch()
@@ -313,10 +308,10 @@ class PendingUploads:
             of_key = sum(os.path.dirname(each) == owner for each in others)
             if len(others) >= self.limits.in_all:
                 text = f"there are {self.limits.in_all} unfinished uploads"
-                raise PartError(TOO_MANY_PENDING, text)
+                raise protocol.PartError(protocol.TOO_MANY_PENDING, text)
             if of_key >= self.limits.of_key:
                 text = f"please finish some of your {self.limits.of_key} uploads first"
-                raise PartError(TOO_MANY_OF_KEY, text)
+                raise protocol.PartError(protocol.TOO_MANY_OF_KEY, text)
             with suppress(FileNotFoundError):  # started and finished by another process
                 os.makedirs(path, exist_ok=True)
                 lock = os.path.join(path, LOCK)

@@ -15,14 +15,7 @@ from gsym.confined.adding import (
 )
 from gsym.confined.process import ConfinedError, run_confined
 from gsym.errors import FormatError, LimitError
-from gsym.server.symbfiles.protocol import (
-    DAMAGED,
-    TOO_COSTLY,
-    TOO_LARGE,
-    UNFIT,
-    WRONG_KIND,
-    PartError,
-)
+from gsym.server.symbfiles import protocol
 from gsym.store.received_symbfile import (
     file_id_identity,
     publish_return_pads,
@@ -39,10 +32,10 @@ if TYPE_CHECKING:
     from gsym.symbfile.file_id import FileId
 
 _REFUSALS = {
-    "damaged": DAMAGED,
-    "wrong kind": WRONG_KIND,
-    "too large": TOO_LARGE,
-    "unfit": UNFIT,
+    "damaged": protocol.DAMAGED,
+    "wrong kind": protocol.WRONG_KIND,
+    "too large": protocol.TOO_LARGE,
+    "unfit": protocol.UNFIT,
 }
 _SOURCE = "symbfile"
 _MAX_TEXT = 500
@@ -87,9 +80,9 @@ class SymbfilePublication:
                         self._store, module, source=_SOURCE, may_replace=may_replace
                     ).outcome
             except (LimitError, ConfinedError) as error:
-                raise PartError(TOO_COSTLY, error.reason) from None
+                raise protocol.PartError(protocol.TOO_COSTLY, error.reason) from None
             except FormatError as error:
-                raise PartError(DAMAGED, error.reason) from None
+                raise protocol.PartError(protocol.DAMAGED, error.reason) from None
             path = return_pads_path(self._store.path, file_id)
             is_stored = os.path.exists(path)
             if is_stored and not may_replace:
@@ -117,8 +110,8 @@ class SymbfilePublication:
             readable=[os.path.dirname(parts[0])],
         )
         if "refusal" in answer:
-            refusal = _REFUSALS.get(str(answer["refusal"]), DAMAGED)
-            raise PartError(refusal, str(answer.get("text"))[:_MAX_TEXT])
+            refusal = _REFUSALS.get(str(answer["refusal"]), protocol.DAMAGED)
+            raise protocol.PartError(refusal, str(answer.get("text"))[:_MAX_TEXT])
         if not is_file_in(str(answer.get("symbfile")), folder):
             raise FormatError("joining the parts had an invalid result")
         return answer

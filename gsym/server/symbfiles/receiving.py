@@ -21,18 +21,8 @@ from gsym.server.bodies import spool_body, work_folder
 from gsym.server.errors import HttpError
 from gsym.server.logs import LOGGED
 from gsym.server.modules import child_limits, store_path
+from gsym.server.symbfiles import protocol
 from gsym.server.symbfiles.pending import PendingLimits, PendingUploads
-from gsym.server.symbfiles.protocol import (
-    DISK_FULL,
-    INTERNAL,
-    REFUSALS,
-    TOO_SLOW,
-    PartError,
-    key_holder,
-    read_part_header,
-    refusal_response,
-    success_response,
-)
 from gsym.server.symbfiles.publication import SymbfilePublication
 from gsym.server.tokens import REPLACE, UPLOAD
 from gsym.server.uploads import find_confinement
@@ -54,7 +44,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("gsym.server")
 _KINDS = ("ranges", "returnpads")
 _PAUSE = 0.05  # seconds between attempts to lock an upload
-_REFUSAL_OF_CODE = {refusal.code: refusal for refusal in REFUSALS}
+_REFUSAL_OF_CODE = {refusal.code: refusal for refusal in protocol.REFUSALS}
 
 
 def symbfile_routes(service: Service) -> list[Route]:
@@ -113,39 +103,43 @@ class _Receiving:
         facts["symbfile"] = "broken off"
         size = 0
         try:
-            holder = key_holder(request.headers, self._service.tokens)
-            header = read_part_header(request.headers, self._limits)
+            holder = protocol.key_holder(request.headers, self._service.tokens)
+            header = protocol.read_part_header(request.headers, self._limits)
             facts |= {"file_id": header.file_id.hex(), "part": header.part}
             facts["symbfile"] = await self._receive(request, kind, holder, header)
             size = header.size
         except (ClientDisconnect, HttpError):  # too many requests
             raise
-        except PartError as error:
+        except protocol.PartError as error:
             return self._refuse(error, facts)
         except OSError as error:
             if error.errno not in FULL_DISK:
                 return self._fail(facts)
             _LOG.error("cannot write to the store: %s", error.strerror)
-            return self._refuse(PartError(DISK_FULL, "the disk is full"), facts)
+            return self._refuse(
+                protocol.PartError(protocol.DISK_FULL, "the disk is full"), facts
+            )
         except Exception:  # noqa: BLE001 - the protocol defines the answer
             return self._fail(facts)
         finally:
             self._service.metrics.count_part(kind, facts["symbfile"], size)
-        return success_response()
+        return protocol.success_response()
 
-    def _refuse(self, error: PartError, facts: dict[str, Any]) -> Response:
+    def _refuse(self, error: protocol.PartError, facts: dict[str, Any]) -> Response:
         uuid = str(uuid4())
         code, text = error.refusal.code, error.text
         facts |= {"symbfile": "refused", "uuid": uuid, "code": code}
         _LOG.warning("symbfile refused (uuid %s, code %s): %s", uuid, code, text)
-        return refusal_response(error, uuid)
+        return protocol.refusal_response(error, uuid)
 
     def _fail(self, facts: dict[str, Any]) -> Response:
         uuid = str(uuid4())
-        facts |= {"symbfile": "refused", "uuid": uuid, "code": INTERNAL.code}
+        facts |= {"symbfile": "refused", "uuid": uuid, "code": protocol.INTERNAL.code}
         _LOG.exception("cannot receive a symbfile (uuid %s)", uuid)
         text = "Something went wrong on our side."
-        return refusal_response(PartError(INTERNAL, text, closes=True), uuid)
+        return protocol.refusal_response(
+            protocol.PartError(protocol.INTERNAL, text, closes=True), uuid
+        )
 
     async def _receive(
         self, request: Request, kind: str, holder: Holder, header: PartHeader
@@ -162,10 +156,10 @@ class _Receiving:
                     request, self._service, path, header.size, digest.update
                 )
             except HttpError as error:
-                if error.status_code != TOO_SLOW.status:
+                if error.status_code != protocol.TOO_SLOW.status:
                     raise  # too many requests
                 text = "the body arrived too slowly"
-                raise PartError(TOO_SLOW, text, closes=True) from None
+                raise protocol.PartError(protocol.TOO_SLOW, text, closes=True) from None
             return await self._add(holder, kind, header, digest.hexdigest(), path)
 
     async def _add(
@@ -183,7 +177,7 @@ class _Receiving:
                     if (outcome := upload.outcome(header, digest)) is not None:
                         code, text = outcome
                         if code:
-                            raise PartError(_REFUSAL_OF_CODE[code], text)
+                            raise protocol.PartError(_REFUSAL_OF_CODE[code], text)
                         return "repeated"
                 elif upload.is_old() or not upload.includes(header):
                     await run(upload.remove)
@@ -208,7 +202,7 @@ class _Receiving:
         work = header.file_id, kind, parts
         try:
             outcome = await loop.run_in_executor(self._threads, publish, *work)
-        except PartError as error:
+        except protocol.PartError as error:
             await run(upload.end, (error.refusal.code, error.text))
             raise
         await run(upload.finish, outcome)
