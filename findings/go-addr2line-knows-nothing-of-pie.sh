@@ -5,10 +5,11 @@
 #   program was linked: it has DWARF, a symbol table and Go's own table of lines.
 # Seen: of a program built with -buildmode=pie, the default for Android and for some packages of
 #   distributions, each address of `go tool nm` gives `?` and `?:0`, with status 0. GNU
-#   addr2line answers from the DWARF. Go's tool reads the table of lines alone, whose start
-#   of the code is filled in when the program is loaded.
+#   addr2line answers from the DWARF. Go's tool reads the section .gopclntab alone, and Go's
+#   own linker calls it .data.rel.ro.gopclntab in such programs; renamed, it is read.
 # Versions: Go 1.19.8 (Debian 12, golang-1.19), binutils 2.40, on x86-64.
-# Source: seen; programs for android/arm64 do the same.
+# Source: seen; programs for android/arm64 do the same. cmd/internal/objfile/elf.go asks for
+#   the one name.
 set -euo pipefail
 
 for tool in go addr2line; do
