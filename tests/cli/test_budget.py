@@ -38,15 +38,15 @@ BUDGET = (
     ("merge", "small.gsym -o out.gsym", 35),
     ("convert", "program.sym -o out.gsym", 39),
     # No file beside the text is read; the engine finds what lines have in common.
-    ("symbolicate", "alone/report.txt", 60),
-    ("filter", "report.txt", 98),
+    ("symbolicate", "alone/report.txt", 58),
+    ("filter", "report.txt", 84),
     ("store list", "--store .", 42),
-    ("symbfile id", "small.gsym", 40),
-    ("trace info", "stacks.txt", 54),
-    ("trace flame", "stacks.txt -o out.html", 41),
-    ("trace top", "stacks.txt", 47),
+    ("symbfile id", "small.gsym", 36),
+    ("trace info", "stacks.txt", 53),
+    ("trace flame", "stacks.txt -o out.html", 40),
+    ("trace top", "stacks.txt", 46),
     ("trace convert", "stacks.txt --to collapsed -o out.txt", 71),
-    ("doctor", "", 51),
+    ("doctor", "", 49),
 )
 
 # Counts the frames from `main` to the first function that takes `values`: the verb.
