@@ -38,7 +38,7 @@ static bool read_name(const char *name, question *asked) {
     return file != NULL;
 }
 
-static bool answer(char **words, size_t count, gsym_text *text) {
+static bool answer(char **words, size_t count, const printed_texts *texts) {
     question asked = {.words = words, .form = ADDRESS_HEX, .style = GSYM_STYLE_ADDR2LINE};
     if (getenv("POSIXLY_CORRECT") != NULL) return false;
     for (size_t i = 0; i < count; ++i) {
@@ -58,7 +58,7 @@ static bool answer(char **words, size_t count, gsym_text *text) {
     }
     if (!(asked.style_flags & GSYM_STYLE_FUNCTIONS))
         asked.format_flags &= ~(uint32_t)GSYM_FORMAT_DEMANGLED;
-    return answer_question(&asked, text);
+    return answer_question(&asked, texts->output);
 }
 
 int main(int argc, char **argv) {

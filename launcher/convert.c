@@ -16,11 +16,9 @@ enum {
     MAX_ID_SIZE = 20,
     FILE_MULTIPLE = 512 /* bytes; the file with its last part has a multiple of this */
 };
-/* Sizes of .debug_info. For more than the first, a terminal gets a bar, and process 1 needs
- * a handler to be ended by a signal; what has warnings is converted again, by Python, which
- * prints them. */
+/* Size of .debug_info. For more, a terminal gets a bar, and process 1 needs a handler to be
+ * ended by a signal. */
 #define MAX_ALONE (UINT64_C(16) << 20)
-#define MAX_CONVERTED_TWICE (UINT64_C(256) << 20)
 
 typedef struct conversion {
     const program_conversion *wanted;
@@ -80,7 +78,7 @@ static gsym_status begin(void *context, const object_file *binary, gsym_error *e
     if (header->format != GSYM_OBJECT_ELF || !header->is_64 || header->big_endian ||
         header->is_relocatable || header->unread_debug_info != 0 ||
         header->symbol_table_size == 0 || size == 0 ||
-        size > (is_attended ? MAX_ALONE : MAX_CONVERTED_TWICE) ||
+        (is_attended && size > MAX_ALONE) ||
         (header->machine != MACHINE_X86_64 && header->machine != MACHINE_AARCH64) ||
         object_file_info_size(&file, true) > 0 || !are_stored(binary->object) ||
         !has_build_id(binary->object))
@@ -140,18 +138,35 @@ static gsym_status print_report(conversion *job, const object_file *binary,
     numbers.centiseconds = (uint64_t)((now.tv_sec - job->begin.tv_sec) * 1000 +
                                       (now.tv_nsec - job->begin.tv_nsec) / 1000000 + 5) /
                            10;
-    print_string(job->wanted->text, job->wanted->input);
-    print_string(job->wanted->text, " -> ");
-    print_string(job->wanted->text, job->wanted->output);
-    print_string(job->wanted->text, "\n");
+    print_string(job->wanted->texts->output, job->wanted->input);
+    print_string(job->wanted->texts->output, " -> ");
+    print_string(job->wanted->texts->output, job->wanted->output);
+    print_string(job->wanted->texts->output, "\n");
     lines_size = gsym_numbers_text(&numbers, lines);
-    GSYM_TRY(gsym_text_put(job->wanted->text, lines, lines_size, error));
-    print_string(job->wanted->text,
+    GSYM_TRY(gsym_text_put(job->wanted->texts->output, lines, lines_size, error));
+    print_string(job->wanted->texts->output,
                  binary->header.machine == MACHINE_X86_64 ? "  x86_64" : "  aarch64");
-    print_string(job->wanted->text, ", build id ");
-    print_string(job->wanted->text, digits);
-    print_string(job->wanted->text, "\n");
+    print_string(job->wanted->texts->output, ", build id ");
+    print_string(job->wanted->texts->output, digits);
+    print_string(job->wanted->texts->output, "\n");
     return GSYM_OK;
+}
+
+/* Print the warnings of each category. False if there are others. */
+static bool print_warnings(const conversion *job, const uint64_t *warnings, uint64_t all) {
+    gsym_text *text = job->wanted->texts->errors;
+    for (uint32_t i = 0; i < GSYM_WARN_COUNT; ++i) {
+        char number[32];
+        if (warnings[i] == 0) continue;
+        snprintf(number, sizeof number, " (%llu time%s)\n", (unsigned long long)warnings[i],
+                 warnings[i] == 1 ? "" : "s");
+        print_string(text, job->wanted->input);
+        print_string(text, ": warning: ");
+        print_string(text, gsym_warning_text(i));
+        print_string(text, number);
+        all -= warnings[i];
+    }
+    return all == 0;
 }
 
 /* Write the output. A signal that ends the process waits, so that no temporary file is left
@@ -171,14 +186,15 @@ static gsym_status write_output(const conversion *job, gsym_creator *creator,
 }
 
 static gsym_status end(void *context, const object_file *binary, gsym_creator *creator,
-                       const gsym_convert_report *report, uint64_t go_functions,
-                       gsym_error *error) {
+                       const gsym_convert_report *report, const uint64_t *warnings,
+                       uint64_t go_functions, gsym_error *error) {
     conversion *job = context;
     gsym_creator_report counts;
     const char *part;
     size_t size;
     struct stat status;
-    if (report->warnings > 0 || report->missing_split_units > 0 || go_functions > 0)
+    if (!print_warnings(job, warnings, report->warnings) ||
+        report->missing_split_units > 0 || go_functions > 0)
         return leave(error);
     GSYM_TRY(gsym_creator_finish(creator, &counts, error));
     /* A file that has more detail than the new one is kept. */

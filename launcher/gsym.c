@@ -46,8 +46,8 @@ static bool read_threads(const char *digits, uint32_t *count_ret) {
     return false;
 }
 
-static bool convert(char **words, size_t count, gsym_text *text) {
-    program_conversion wanted = {.text = text};
+static bool convert(char **words, size_t count, const printed_texts *texts) {
+    program_conversion wanted = {.texts = texts};
     char *beside;
     size_t size;
     for (size_t i = 0; i < count; ++i) {
@@ -81,9 +81,9 @@ static bool convert(char **words, size_t count, gsym_text *text) {
            convert_program(&wanted);
 }
 
-static bool answer(char **words, size_t count, gsym_text *text) {
-    if (is_word(words[0], "lookup")) return look_up(words + 1, count - 1, text);
-    return is_word(words[0], "convert") && convert(words + 1, count - 1, text);
+static bool answer(char **words, size_t count, const printed_texts *texts) {
+    if (is_word(words[0], "lookup")) return look_up(words + 1, count - 1, texts->output);
+    return is_word(words[0], "convert") && convert(words + 1, count - 1, texts);
 }
 
 int main(int argc, char **argv) {

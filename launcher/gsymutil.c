@@ -1,7 +1,8 @@
 /* gsymutil.c - the program `gsymutil`: answers `gsymutil --address=X... FILE`. */
 #include "launcher.h"
 
-static bool answer(char **words, size_t count, gsym_text *text) {
+static bool answer(char **words, size_t count, const printed_texts *texts) {
+    gsym_text *text = texts->output;
     question asked = {.words = words,
                       .form = ADDRESS_LLVM,
                       .style = GSYM_STYLE_GSYMUTIL,

@@ -88,15 +88,15 @@ bool is_plain(const char *bytes, size_t size) {
     return true;
 }
 
-/* Print the text. False if it cannot be printed, which the command in Python reports: then
+/* Print a text. False if it cannot be printed, which the command in Python reports: then
  * it can print as little. A closed pipe is no failure. */
-static bool print(const gsym_text *text) {
+static bool print(const gsym_text *text, int file) {
     size_t size;
     const char *bytes = gsym_text_bytes(text, &size);
-    if (isatty(STDOUT_FILENO) && !is_plain(bytes, size)) return false;
+    if (isatty(file) && !is_plain(bytes, size)) return false;
     signal(SIGPIPE, SIG_IGN);
     while (size > 0) {
-        ssize_t written = write(STDOUT_FILENO, bytes, size);
+        ssize_t written = write(file, bytes, size);
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) return errno == EPIPE;
         bytes += written;
@@ -107,13 +107,15 @@ static bool print(const gsym_text *text) {
 
 int launch(const char *program, answer_words answer, int argc, char **argv) {
     char **words = calloc((size_t)argc + 1, sizeof *words);
-    gsym_text *text;
+    printed_texts texts;
     gsym_error error;
     signal(SIGXFSZ, SIG_IGN); /* as in Python: a file that may not grow is an error */
     for (int i = 1; words != NULL && i < argc; ++i) words[i - 1] = argv[i];
     if (words != NULL && argc > 1 && is_usual() &&
-        gsym_text_create(&text, &error) == GSYM_OK &&
-        answer(words, (size_t)argc - 1, text) && print(text))
+        gsym_text_create(&texts.output, &error) == GSYM_OK &&
+        gsym_text_create(&texts.errors, &error) == GSYM_OK &&
+        answer(words, (size_t)argc - 1, &texts) && print(texts.output, STDOUT_FILENO) &&
+        (print(texts.errors, STDERR_FILENO) || true))
         _exit(0); /* the system takes back the memory */
     return run_python(program, argc, argv);
 }

@@ -14,9 +14,14 @@
 
 #include "base/error.h"
 
+/* What is printed: to the standard output, then to the standard error. */
+typedef struct printed_texts {
+    gsym_text *output, *errors;
+} printed_texts;
+
 /* Answer a command line of `count` words without the program, which may be overwritten:
  * append all that is printed. False: the command in Python has to run. */
-typedef bool (*answer_words)(char **words, size_t count, gsym_text *text);
+typedef bool (*answer_words)(char **words, size_t count, const printed_texts *texts);
 
 /* Run a program: answer its command line, or become the command in Python. Returns the exit
  * status. */
@@ -54,7 +59,7 @@ typedef struct program_conversion {
     const char *input, *output;
     gsym_convert_options options;
     bool is_quiet;
-    gsym_text *text; /* gets the report, unless it is quiet */
+    const printed_texts *texts; /* get the report, unless it is quiet, and warnings */
 } program_conversion;
 
 /* Convert a program that has all that belongs to it inside. False for any other, and after

@@ -39,7 +39,7 @@ static bool read_option(const char *word, question *asked) {
     return false;
 }
 
-static bool answer(char **words, size_t count, gsym_text *text) {
+static bool answer(char **words, size_t count, const printed_texts *texts) {
     question asked = {
         .words = words,
         .form = ADDRESS_LLVM,
@@ -62,7 +62,7 @@ static bool answer(char **words, size_t count, gsym_text *text) {
     /* An architecture may follow a colon. */
     if (asked.path == NULL || asked.path[0] == '@' || strchr(asked.path, ':') != NULL)
         return false;
-    return answer_question(&asked, text);
+    return answer_question(&asked, texts->output);
 }
 
 int main(int argc, char **argv) {

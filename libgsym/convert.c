@@ -303,6 +303,7 @@ static gsym_status convert_binary(conversion_job *job, const char *input,
     GSYM_TRY(convert_object(job));
     if (steps != NULL)
         return steps->end(steps->context, &job->binary, job->creator, job->report,
+                          gsym_conversion_warning_counts(job->conversion),
                           job->go_functions, job->error);
     return finish(job->creator, input, output, job->report, job->error);
 }

@@ -89,10 +89,10 @@ typedef struct conversion_steps {
     /* Decide whether to convert the file. */
     gsym_status (*begin)(void *context, const object_file *binary, gsym_error *error);
     /* Finish the creator and write the output; the report has the counts of what the input
-     * lacks. */
+     * lacks, `warnings` those of each category, which may not be all. */
     gsym_status (*end)(void *context, const object_file *binary, gsym_creator *creator,
-                       const gsym_convert_report *report, uint64_t go_functions,
-                       gsym_error *error);
+                       const gsym_convert_report *report, const uint64_t *warnings,
+                       uint64_t go_functions, gsym_error *error);
 } conversion_steps;
 
 /* As gsym_convert, with the steps of the caller in place of the output. */

@@ -55,6 +55,45 @@ size_t gsym_numbers_text(const gsym_conversion_numbers *numbers, char *lines) {
     return text->out.size;
 }
 
+/* ---- warnings -------------------------------------------------------------------- */
+
+static const char *const warnings[GSYM_WARN_COUNT] = {
+    [GSYM_WARN_UNIT_SKIPPED] = "Unit skipped: damaged header or unknown version",
+    [GSYM_WARN_ABBREVIATIONS] = "Damaged abbreviations",
+    [GSYM_WARN_DIE_DAMAGED] = "DIE cannot be read, rest of its unit is skipped",
+    [GSYM_WARN_REFERENCE] = "Reference to a DIE that does not exist",
+    [GSYM_WARN_NO_NAME] = "Function has no name",
+    [GSYM_WARN_RANGE_INVALID] = "Invalid address range",
+    [GSYM_WARN_TOO_LARGE] = "Code of 4 GiB or more that records cannot hold",
+    [GSYM_WARN_RANGE_OUTSIDE_TEXT] = "Address range starts outside executable sections",
+    [GSYM_WARN_RANGE_LIST] = "Damaged range list",
+    [GSYM_WARN_LINE_PROGRAM] = "Damaged line program",
+    [GSYM_WARN_LINE_FILE_INDEX] = "Invalid file index in DWARF line table",
+    [GSYM_WARN_LINE_ORDER] = "Non-monotonically increasing addresses",
+    [GSYM_WARN_CALL_FILE_INDEX] = "Invalid file index in DW_AT_call_file",
+    [GSYM_WARN_INLINE_UNCONTAINED] = "Function DIE has uncontained address range",
+    [GSYM_WARN_INLINE_EMPTY] = "DIE contains inline functions with no valid ranges",
+    [GSYM_WARN_DEPTH] = "DIEs nested too deeply",
+    [GSYM_WARN_LIMIT] = "Limit reached, part of a unit or function is left out",
+    [GSYM_WARN_SPLIT_MISSING] = "Split unit (.dwo) not found",
+    [GSYM_WARN_UNIT_NOT_RELOCATED] = "Unit skipped: its relocations could not be applied",
+    [GSYM_WARN_SPLIT_CONTRADICTS] =
+        "Function of a split unit (.dwo) contradicts the binary",
+    [GSYM_WARN_SUPPLEMENTARY_MISSING] = "Reference to a supplementary file that is missing",
+    [GSYM_WARN_SYMBOL] = "Symbol left out: name unreadable or too long, or size impossible",
+    [GSYM_WARN_GO_FUNCTION] = "Damaged function in the pclntab",
+    [GSYM_WARN_GO_VALUES] = "Damaged lines or files in the pclntab",
+    [GSYM_WARN_GO_CALLS] = "Inlined calls of a Go function cannot be read",
+    [GSYM_WARN_PDB_SYMBOL] = "Damaged symbol or inline site in a PDB module",
+    [GSYM_WARN_PDB_LINES] = "Damaged lines in a PDB module",
+    [GSYM_WARN_PDB_REMOVED] = "Function that an optimizer removed after linking",
+    [GSYM_WARN_PDB_MANAGED] = "Function of .NET code, which has no address",
+};
+
+const char *gsym_warning_text(uint32_t category) {
+    return category < GSYM_WARN_COUNT ? warnings[category] : "";
+}
+
 /* ---- the module ------------------------------------------------------------------ */
 
 enum { GUID_SIZE = 16, FOOTER_SIZE = 16 };

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.conversion.options import engine_flags
-from gsym.conversion.report import LIMIT_REACHED, ConversionWarning
+from gsym.conversion.report import ConversionWarning
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
 from gsym.engine.workers import core_count, run_workers
 
@@ -15,47 +15,10 @@ if TYPE_CHECKING:
     from gsym.conversion.output import ConversionOutput, ConversionRequest
 
 # By gsym_warning_category.
-_CATEGORIES = {
-    lib.GSYM_WARN_UNIT_SKIPPED: "Unit skipped: damaged header or unknown version",
-    lib.GSYM_WARN_ABBREVIATIONS: "Damaged abbreviations",
-    lib.GSYM_WARN_DIE_DAMAGED: "DIE cannot be read, rest of its unit is skipped",
-    lib.GSYM_WARN_REFERENCE: "Reference to a DIE that does not exist",
-    lib.GSYM_WARN_NO_NAME: "Function has no name",
-    lib.GSYM_WARN_RANGE_INVALID: "Invalid address range",
-    lib.GSYM_WARN_TOO_LARGE: "Code of 4 GiB or more that records cannot hold",
-    lib.GSYM_WARN_RANGE_OUTSIDE_TEXT: (
-        "Address range starts outside executable sections"
-    ),
-    lib.GSYM_WARN_RANGE_LIST: "Damaged range list",
-    lib.GSYM_WARN_LINE_PROGRAM: "Damaged line program",
-    lib.GSYM_WARN_LINE_FILE_INDEX: "Invalid file index in DWARF line table",
-    lib.GSYM_WARN_LINE_ORDER: "Non-monotonically increasing addresses",
-    lib.GSYM_WARN_CALL_FILE_INDEX: "Invalid file index in DW_AT_call_file",
-    lib.GSYM_WARN_INLINE_UNCONTAINED: "Function DIE has uncontained address range",
-    lib.GSYM_WARN_INLINE_EMPTY: ("DIE contains inline functions with no valid ranges"),
-    lib.GSYM_WARN_DEPTH: "DIEs nested too deeply",
-    lib.GSYM_WARN_LIMIT: LIMIT_REACHED,
-    lib.GSYM_WARN_SPLIT_MISSING: "Split unit (.dwo) not found",
-    lib.GSYM_WARN_UNIT_NOT_RELOCATED: (
-        "Unit skipped: its relocations could not be applied"
-    ),
-    lib.GSYM_WARN_SPLIT_CONTRADICTS: (
-        "Function of a split unit (.dwo) contradicts the binary"
-    ),
-    lib.GSYM_WARN_SUPPLEMENTARY_MISSING: (
-        "Reference to a supplementary file that is missing"
-    ),
-    lib.GSYM_WARN_SYMBOL: (
-        "Symbol left out: name unreadable or too long, or size impossible"
-    ),
-    lib.GSYM_WARN_GO_FUNCTION: "Damaged function in the pclntab",
-    lib.GSYM_WARN_GO_VALUES: "Damaged lines or files in the pclntab",
-    lib.GSYM_WARN_GO_CALLS: "Inlined calls of a Go function cannot be read",
-    lib.GSYM_WARN_PDB_SYMBOL: "Damaged symbol or inline site in a PDB module",
-    lib.GSYM_WARN_PDB_LINES: "Damaged lines in a PDB module",
-    lib.GSYM_WARN_PDB_REMOVED: "Function that an optimizer removed after linking",
-    lib.GSYM_WARN_PDB_MANAGED: "Function of .NET code, which has no address",
-}
+_CATEGORIES = [
+    ffi.string(lib.gsym_warning_text(category)).decode()
+    for category in range(lib.GSYM_WARN_COUNT)
+]
 
 _MAX_THREADS = 256
 
@@ -83,7 +46,7 @@ class UnitJob:
         counts = lib.gsym_conversion_warning_counts(self.handle)
         return {
             text: counts[category]
-            for category, text in _CATEGORIES.items()
+            for category, text in enumerate(_CATEGORIES)
             if counts[category]
         }
 

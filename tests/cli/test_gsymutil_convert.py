@@ -228,7 +228,7 @@ def test_each_symbol_table_of_an_elf_file_is_reported(
 
 
 def test_only_warnings_that_exist_are_given_llvms_name() -> None:
-    assert set(_LLVM_CATEGORY) <= set(_CATEGORIES.values())
+    assert set(_LLVM_CATEGORY) <= set(_CATEGORIES)
 
 
 class TestConversion:

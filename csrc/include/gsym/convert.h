@@ -316,12 +316,12 @@ typedef enum gsym_warning_category {
     GSYM_WARN_INLINE_UNCONTAINED,
     GSYM_WARN_INLINE_EMPTY,
     GSYM_WARN_DEPTH,
-    GSYM_WARN_SYMBOL,
     GSYM_WARN_LIMIT,
     GSYM_WARN_SPLIT_MISSING,         /* value: the dwo_id */
     GSYM_WARN_UNIT_NOT_RELOCATED, /* value: the end of the unit */
     GSYM_WARN_SPLIT_CONTRADICTS,     /* value: the address of the function */
     GSYM_WARN_SUPPLEMENTARY_MISSING, /* value: the offset in the missing file */
+    GSYM_WARN_SYMBOL,
     /* pclntab. Offset: of the function in the file; value: its address. */
     GSYM_WARN_GO_FUNCTION,
     GSYM_WARN_GO_VALUES,

@@ -135,6 +135,8 @@ typedef struct gsym_conversion_numbers {
  * when the output is there. */
 #define GSYM_NUMBERS_MAX_SIZE 1024
 size_t gsym_numbers_text(const gsym_conversion_numbers *numbers, char *lines);
+/* Return what a gsym_warning_category says of the input. */
+const char *gsym_warning_text(uint32_t category);
 /* Append what an ELF file with a build id says of its module, each field as NAME=VALUE and
  * a NUL. `architecture` is its name in debug ids. */
 gsym_status gsym_text_elf_module(gsym_text *text, const gsym_object *object,
