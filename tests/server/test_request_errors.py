@@ -8,6 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.api.request import RequestError, RequestLimits, read_v4, read_v5
+from gsym.confined.process import ConfinedError
+from gsym.errors import (
+    FormatError,
+    GsymError,
+    LimitError,
+    SourceError,
+    UnsupportedError,
+)
+from gsym.server.errors import HttpError, answered
+from gsym.store.publication import IdTakenError
 from tests.server import error_cases
 from tests.server.modules import LIB_ID, XUL_ID
 
@@ -223,3 +233,22 @@ def test_the_content_type_of_a_request_is_ignored(
 ) -> None:
     body = error_cases.job(modules=[["xul.pdb", XUL_ID], ["libdemo.so", LIB_ID]])
     assert server.post(body, Content_Type=kind).body == server.post(body).body
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (LimitError("x"), 413),
+        (ConfinedError("x"), 422),
+        (SourceError("x", status=404), 502),
+        (IdTakenError("x"), 403),
+        (UnsupportedError("x"), 415),
+        (FormatError("x", path="/secret"), 400),
+        (RequestError("x", 404), 404),
+    ],
+    ids=repr,
+)
+def test_an_error_has_one_status(error: GsymError, status: int) -> None:
+    with pytest.raises(HttpError) as refused, answered():
+        raise error
+    assert (refused.value.status_code, refused.value.detail) == (status, "x")
