@@ -35,7 +35,6 @@ def waits_of(policy: RetryPolicy, *errors: RetryableError) -> list[float]:
         ({}, 11.0, []),
         ({"cuts_waits": True}, 11.0, [10, 10, 10]),
     ],
-    ids=repr,
 )
 def test_waits_are_those_of_the_policy_or_of_the_server(
     changes: dict[str, Any], asked: float | None, waits: list[float]
