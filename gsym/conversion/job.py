@@ -369,9 +369,7 @@ def _member_names(source: InputFile, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def _output_path(
-    source: InputFile,
-    output: str | os.PathLike[str] | None,
-    member: str | None = None,
+    source: InputFile, output: str | os.PathLike[str] | None, member: str | None = None
 ) -> str:
     if output is not None:
         return path_of("output", output)

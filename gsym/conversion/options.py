@@ -8,18 +8,7 @@ test compares its signature with them.
 
 from __future__ import annotations
 
-from gsym.arguments import (
-    flag_of,
-    integer_of,
-    pairs_of,
-    path_of,
-    paths_of,
-    patterns_of,
-    ranges_of,
-    shown,
-    strings_of,
-    text_of,
-)
+from gsym import arguments
 from gsym.containers import DEBUG_DIRECTORIES
 from gsym.engine.native import uuid_bytes
 from gsym.model import UINT64_MAX
@@ -76,21 +65,10 @@ def _declared(  # noqa: PLR0913 - the fields of `Declared`
 class ConvertOptions(NamedTuple):
     """The options of a conversion; `gsym.convert` explains them."""
 
-    arch: str | None = _declared(
-        TEXT,
-        "slice of a fat file, such as arm64",
-        "NAME",
-    )
-    member: str | None = _declared(
-        TEXT,
-        "object file of an archive",
-        "NAME",
-    )
+    arch: str | None = _declared(TEXT, "slice of a fat file, such as arm64", "NAME")
+    member: str | None = _declared(TEXT, "object file of an archive", "NAME")
     threads: int | None = _declared(
-        NUMBER,
-        "worker threads (default: one per core)",
-        "N",
-        short="-j",
+        NUMBER, "worker threads (default: one per core)", "N", short="-j"
     )
     output_version: int | None = _declared(
         NUMBER,
@@ -104,25 +82,17 @@ class ConvertOptions(NamedTuple):
         "ORDER",
         choices=("little", "big"),
     )
-    uuid: bytes | None = _declared(
-        HEX,
-        "id of a binary that has no build id",
-        "HEX",
-    )
+    uuid: bytes | None = _declared(HEX, "id of a binary that has no build id", "HEX")
     merged_functions: bool = _declared(
         FLAG,
         "keep identical functions folded to one address, all with their lines",
         engine="GSYM_CONVERT_KEEP_REPEATED",
     )
     call_sites: bool = _declared(
-        FLAG,
-        "keep call sites",
-        engine="GSYM_CONVERT_CALL_SITES",
+        FLAG, "keep call sites", engine="GSYM_CONVERT_CALL_SITES"
     )
     call_sites_yaml: str | None = _declared(
-        PATH,
-        "add call sites from a YAML file, as llvm-gsymutil takes it",
-        "FILE",
+        PATH, "add call sites from a YAML file, as llvm-gsymutil takes it", "FILE"
     )
     keep_functions: tuple[str | Pattern[str], ...] = _declared(
         PATTERNS,
@@ -144,9 +114,7 @@ class ConvertOptions(NamedTuple):
         default=(),
     )
     segment_size: int | None = _declared(
-        SIZE,
-        "split into files of about SIZE bytes, named OUT-0xADDRESS",
-        "SIZE",
+        SIZE, "split into files of about SIZE bytes, named OUT-0xADDRESS", "SIZE"
     )
     index: bool = _declared(  # type: ignore[assignment]  # a method of tuples
         FLAG,
@@ -170,15 +138,9 @@ class ConvertOptions(NamedTuple):
         "also keep source files that the debug information has, and where it says that "
         "others are (Source Link, srcsrv), for --context; other readers ignore them",
     )
-    no_symbols: bool = _declared(
-        FLAG,
-        "omit functions that are only in a symbol table",
-    )
+    no_symbols: bool = _declared(FLAG, "omit functions that are only in a symbol table")
     path_map: tuple[tuple[str, str], ...] = _declared(
-        PAIRS,
-        "replace the prefix OLD of source paths by NEW",
-        "OLD=NEW",
-        default=(),
+        PAIRS, "replace the prefix OLD of source paths by NEW", "OLD=NEW", default=()
     )
     verbose: bool = _declared(
         FLAG,
@@ -187,20 +149,14 @@ class ConvertOptions(NamedTuple):
         short="-v",
         engine="GSYM_CONVERT_KEEP_WARNINGS",
     )
-    if_changed: bool = _declared(
-        FLAG,
-        "do not rewrite an output that would not change",
-    )
+    if_changed: bool = _declared(FLAG, "do not rewrite an output that would not change")
     force: bool = _declared(
         FLAG,
         "replace an output of the same build that has more detail: lines, inlined "
         "calls",
     )
     image_code: bool = _declared(FLAG, default=True)
-    full_walk: bool = _declared(
-        FLAG,
-        engine="GSYM_CONVERT_FULL_WALK",
-    )
+    full_walk: bool = _declared(FLAG, engine="GSYM_CONVERT_FULL_WALK")
     pclntab: str = _declared(
         TEXT,
         "read the function table (pclntab) of a Go binary: auto (default: for "
@@ -218,8 +174,7 @@ class ConvertOptions(NamedTuple):
         default=DEBUG_DIRECTORIES,
     )
     debuginfod: bool = _declared(
-        FLAG,
-        "fetch missing debug files from the servers in DEBUGINFOD_URLS",
+        FLAG, "fetch missing debug files from the servers in DEBUGINFOD_URLS"
     )
     symbol_servers: tuple[str, ...] = _declared(
         TEXTS,
@@ -233,12 +188,8 @@ class ConvertOptions(NamedTuple):
         "package with the split units (default: INPUT.dwp, else .dwo files)",
         "FILE",
     )
-    symbol_table: str | None = _declared(
-        PATH,
-    )
-    symbol_stubs: str | None = _declared(
-        PATH,
-    )
+    symbol_table: str | None = _declared(PATH)
+    symbol_stubs: str | None = _declared(PATH)
     object_prefix_map: tuple[tuple[str, str], ...] = _declared(
         PAIRS,
         "replace the prefix OLD of the paths of object files in a debug map by NEW",
@@ -286,22 +237,22 @@ def _read(name: str, declared: Declared, value: Any) -> Any:
         return None
     if declared.choices and str(value) not in declared.choices:
         choices = " or ".join(declared.choices)
-        raise ValueError(f"{name}: expected {choices}, not {shown(value)}")
+        raise ValueError(f"{name}: expected {choices}, not {arguments.shown(value)}")
     return _READERS[declared.kind](name, value)
 
 
 _READERS: dict[int, Callable[[str, Any], Any]] = {
-    FLAG: flag_of,
-    NUMBER: lambda name, value: integer_of(name, value, 1),
-    SIZE: lambda name, value: integer_of(name, value, 1, UINT64_MAX),
-    TEXT: text_of,
+    FLAG: arguments.flag_of,
+    NUMBER: lambda name, value: arguments.integer_of(name, value, 1),
+    SIZE: lambda name, value: arguments.integer_of(name, value, 1, UINT64_MAX),
+    TEXT: arguments.text_of,
     HEX: lambda _, value: _build_id(value),
-    PATH: path_of,
-    PATHS: paths_of,
-    PAIRS: pairs_of,
-    PATTERNS: patterns_of,
-    RANGES: lambda name, value: ranges_of(name, value, UINT64_MAX),
-    TEXTS: strings_of,
+    PATH: arguments.path_of,
+    PATHS: arguments.paths_of,
+    PAIRS: arguments.pairs_of,
+    PATTERNS: arguments.patterns_of,
+    RANGES: lambda name, value: arguments.ranges_of(name, value, UINT64_MAX),
+    TEXTS: arguments.strings_of,
 }
 
 
@@ -309,7 +260,7 @@ def _build_id(value: object) -> bytes:
     found = uuid_bytes(value)
     if len(found) > MOST_ID_BYTES:
         expected = f"expected at most {MOST_ID_BYTES} bytes, not {len(found)}"
-        raise ValueError(f"uuid: {expected}: {shown(value)}")
+        raise ValueError(f"uuid: {expected}: {arguments.shown(value)}")
     return found
 
 

@@ -12,20 +12,11 @@ from gsym.containers.fat import list_slices
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
+from gsym.unwinding import pe_frames
 from gsym.unwinding.compact_unwind import CompactUnwind, macho_parts
 from gsym.unwinding.frame_info import CallFrames, FrameSection
 from gsym.unwinding.images import read_image
 from gsym.unwinding.machines import AARCH64, X86_64, Machine
-from gsym.unwinding.pe_frames import (
-    ALLOCATE,
-    INTERRUPTED,
-    PUSH,
-    SAVE,
-    SET_FRAME,
-    functions_of,
-    pe_image,
-    unwind_parts,
-)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -50,10 +41,7 @@ _AARCH64 = (
     *(*(f"x{each}" for each in range(31)), "sp"),
     *(*("",) * 32, *(f"v{each}" for each in range(32))),
 )
-_POWER = (
-    *(f"{kind}{each}" for kind in "rf" for each in range(32)),
-    *("", "lr", "ctr"),
-)
+_POWER = (*(f"{kind}{each}" for kind in "rf" for each in range(32)), *("", "lr", "ctr"))
 _MIPS = (
     *("$zero", "$at", "$v0", "$v1"),
     *(f"$a{each}" for each in range(4)),
@@ -225,17 +213,17 @@ class StackRecords:
 
     def _of_pe(self, data: memoryview) -> Iterator[str]:
         """A record for each entry of `.pdata`: the rules after its prologue."""
-        image, table = pe_image(data)
+        image, table = pe_frames.pe_image(data)
         if table is None:
             return
 
         def read(address: int, size: int) -> bytes:
             return read_image(image, data, address, size)
 
-        for start, end, information in functions_of(table, read):
+        for start, end, information in pe_frames.functions_of(table, read):
             if start < end:
                 try:
-                    parts = list(unwind_parts(read, table.base, information))
+                    parts = list(pe_frames.unwind_parts(read, table.base, information))
                 except StructError:
                     continue
                 rules = _pe_rules(parts)
@@ -266,19 +254,19 @@ def _pe_rules(parts: list[UnwindPart]) -> str:
         pointer = _PE_REGISTERS[part.frame]
         for each in reversed(part.operations):
             name = _PE_REGISTERS[each.register]
-            if each.kind == PUSH:
+            if each.kind == pe_frames.PUSH:
                 size += 8
                 saved.append(f"{name}: .cfa {size} - ^")
-            elif each.kind == ALLOCATE:
+            elif each.kind == pe_frames.ALLOCATE:
                 size += each.number
-            elif each.kind == SET_FRAME:
+            elif each.kind == pe_frames.SET_FRAME:
                 frame = f".cfa: {pointer} {size - part.frame_offset} +"
-            elif each.kind == SAVE and part.frame:
+            elif each.kind == pe_frames.SAVE and part.frame:
                 place = each.number - part.frame_offset
                 saved.append(f"{name}: {pointer} {place} + ^")
-            elif each.kind == SAVE:
+            elif each.kind == pe_frames.SAVE:
                 saved.append(f"{name}: .cfa {size - each.number} - ^")
-            elif each.kind == INTERRUPTED:
+            elif each.kind == pe_frames.INTERRUPTED:
                 saved += f"$rsp: .cfa {size + 16} - ^", f".ra: .cfa {size + 40} - ^"
                 size += 40 + each.number
                 is_interrupted = True

@@ -48,46 +48,30 @@ _ADVICE = {
 
 
 class Diagnosis(NamedTuple):
-    """The facts of a binary, or of another input of a conversion.
+    """The facts of a binary, or of another input of a conversion."""
 
-    Attributes:
-        path: As given.
-        kind: What its content is: "ELF", "Mach-O", "PE"; of others as `recognise`
-            names it: "gsym", "breakpad", ...
-        architecture: As in LLVM's target triples.
-        build_id: In hexadecimal.
-        dwarf_file: The file with its DWARF; "" for none.
-        dwarf_versions: Version -> number of units in that file.
-        supplementary: The file with what dwz moved out of several; "" for none.
-        companions: All files that were read besides the binary.
-        symbol_tables: Sections with symbols -> their size in bytes.
-        compressed_sections: Names of sections that are stored compressed.
-        is_embedded: Whether it has a section with a GSYM file.
-        gsym_file: Where the GSYM file is that answers, if it is not made of these.
-        functions: In a conversion.
-        functions_with_lines: Of these.
-        has_lines: Whether lookups answer with lines.
-        missing: What was not found or not used, where, and why.
-        advice: What to do next.
-    """
-
-    path: str
+    path: str  # as given
+    # what its content is: "ELF", "Mach-O", "PE"; of others as `recognise` names it
     kind: str
-    architecture: str = ""
-    build_id: str = ""
-    dwarf_file: str = ""
+    architecture: str = ""  # as in LLVM's target triples
+    build_id: str = ""  # in hexadecimal
+    dwarf_file: str = ""  # the file with its DWARF; "" for none
+    # version -> number of units in that file
     dwarf_versions: dict[int, int] = {}  # noqa: RUF012 - a default of a NamedTuple
-    supplementary: str = ""
-    companions: tuple[str, ...] = ()
+    supplementary: str = ""  # the file with what dwz moved out of several; "" for none
+    companions: tuple[str, ...] = ()  # all files that were read besides the binary
+    # sections with symbols -> their size in bytes
     symbol_tables: dict[str, int] = {}  # noqa: RUF012 - likewise
+    # names of sections that are stored compressed
     compressed_sections: tuple[str, ...] = ()
-    is_embedded: bool = False
+    is_embedded: bool = False  # whether it has a section with a GSYM file
+    # where the GSYM file is that answers, if it is not made of these
     gsym_file: str = ""
-    functions: int = 0
-    functions_with_lines: int = 0
-    has_lines: bool = False
-    missing: tuple[str, ...] = ()
-    advice: tuple[str, ...] = ()
+    functions: int = 0  # in a conversion
+    functions_with_lines: int = 0  # of these
+    has_lines: bool = False  # whether lookups answer with lines
+    missing: tuple[str, ...] = ()  # what was not found or not used, where, and why
+    advice: tuple[str, ...] = ()  # what to do next
 
 
 def diagnose(path: str, search: ConvertOptions) -> Diagnosis:

@@ -19,26 +19,17 @@ MAPPING = re.compile(
 
 
 class Mapping(NamedTuple):
-    """A line.
+    """A line."""
 
-    Attributes:
-        start: First address.
-        end: The address after the last one.
-        is_executable: Whether it may have code.
-        offset: Of its start in the file at *path*.
-        inode: Number of this file.
-        path: As it is there: a file, perhaps with ` (deleted)`, a name such as `[heap]`
-            or nothing.
-        mode: Of `r`, `w` and `x` those that are allowed.
-    """
-
-    start: int
-    end: int
-    is_executable: bool
-    offset: int
-    inode: int
+    start: int  # first address
+    end: int  # the address after the last one
+    is_executable: bool  # whether it may have code
+    offset: int  # of its start in the file at *path*
+    inode: int  # number of this file
+    # as it is there: a file, perhaps with ` (deleted)`, a name such as `[heap]` or
+    # nothing
     path: str
-    mode: str
+    mode: str  # of `r`, `w` and `x` those that are allowed
 
 
 def read_maps(maps: str) -> Iterator[Mapping]:

@@ -10,17 +10,10 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 
+from gsym import errors
 from gsym.arguments import instance_of, integer_of, items_of
 from gsym.cache import BoundedCache, stamp_at
 from gsym.engine.workers import core_count
-from gsym.errors import (
-    AmbiguousModuleError,
-    FormatError,
-    GsymError,
-    NotFoundError,
-    SourceError,
-    reason_of,
-)
 from gsym.model import BEST_LEVEL
 from gsym.modules.key import Attempt, ModuleKey, has_id
 from gsym.net.circuit_breaker import CircuitBreaker
@@ -161,7 +154,7 @@ class Resolver:
         instance_of("key", key, ModuleKey)
         try:
             entry, damage = self._stored(key)
-        except (GsymError, OSError) as error:
+        except (errors.GsymError, OSError) as error:
             return self._store_failure(error)
         if entry is not None:
             if self._news_of(entry):
@@ -186,7 +179,7 @@ class Resolver:
             AmbiguousModuleError: A folder has several modules that fit.
         """
         for source in self._folders:
-            with suppress(SourceError):
+            with suppress(errors.SourceError):
                 yield from source.find_all(key)
 
     def binaries(
@@ -217,7 +210,7 @@ class Resolver:
         if not has_id(instance_of("key", key, ModuleKey)):
             return
         entry = None
-        with suppress(GsymError, OSError):
+        with suppress(errors.GsymError, OSError):
             entry = self.store.get(key)
         stored = stored_binaries(entry, kind)
         yield from stored
@@ -225,7 +218,7 @@ class Resolver:
         try:
             for path in self.local_files(key):
                 yield FoundFile(path, path)
-        except AmbiguousModuleError as error:
+        except errors.AmbiguousModuleError as error:
             several = error
         if not keeps or len(stored) < _ENOUGH:
             if keeps:
@@ -270,9 +263,9 @@ class Resolver:
                     yield from source.find_binaries(key, place, but)
                 elif isinstance(source, LooseFiles) and source.packages is not None:
                     yield from source.packages.unpacked(key, kind, place)
-            except (AmbiguousModuleError, NotFoundError):
+            except (errors.AmbiguousModuleError, errors.NotFoundError):
                 pass
-            except SourceError as error:
+            except errors.SourceError as error:
                 answer = Attempt(name, "failed", error.reason)
             if not is_folder:
                 known[name] = answer, self.misses.now()
@@ -288,7 +281,7 @@ class Resolver:
         """
         try:
             entry = self._publish(key, found, keep_original=True)
-        except (GsymError, OSError, MemoryError):
+        except (errors.GsymError, OSError, MemoryError):
             yield found
         else:
             yield from stored_binaries(entry)
@@ -314,7 +307,7 @@ class Resolver:
                 continue
             with (
                 self.store.temporary_folder() as folder,
-                suppress(NotFoundError, SourceError),
+                suppress(errors.NotFoundError, errors.SourceError),
                 open(source.find_source(key, path, folder), "rb") as file,
             ):
                 return file.read()
@@ -335,7 +328,7 @@ class Resolver:
         if entry.quality.level >= BEST_LEVEL and not entry.missing:
             return frozenset()
         for source in self._folders:
-            with suppress(AmbiguousModuleError, SourceError):
+            with suppress(errors.AmbiguousModuleError, errors.SourceError):
                 path = source.best(entry.identity)
                 stamp = stamp_at(path)
                 # The source of a file in a package begins with that package.
@@ -361,7 +354,7 @@ class Resolver:
                     attempt, found = self._ask(source, key, is_probe=False)
                     attempts.append(attempt)
                     entry = found or entry
-        except (GsymError, OSError) as error:
+        except (errors.GsymError, OSError) as error:
             _LOG.error(
                 "the store %s: %s", self.store.path, _local_failure(error).detail
             )
@@ -375,7 +368,7 @@ class Resolver:
         """
         try:
             opened = self.store.open(key)
-        except (FormatError, FileNotFoundError) as error:
+        except (errors.FormatError, FileNotFoundError) as error:
             return None, (_local_failure(error),)
         if opened is None:
             return None, ()
@@ -399,12 +392,12 @@ class Resolver:
                 if entry is not None:
                     return resolved(key, entry, is_cached=True)
                 return self._ask_all(key, probed)
-        except (GsymError, OSError) as error:
+        except (errors.GsymError, OSError) as error:
             return self._store_failure(error)
 
     def _store_failure(self, error: Exception) -> Resolution:
         attempt = _local_failure(error)
-        if not isinstance(error, AmbiguousModuleError):
+        if not isinstance(error, errors.AmbiguousModuleError):
             _LOG.error("the store %s: %s", self.store.path, attempt.detail)
         return Resolution(None, (attempt,))
 
@@ -456,7 +449,7 @@ class Resolver:
         """Whether a folder has another file of a module than when it was asked."""
         for source in self._folders:
             if source.name == attempt.source:
-                with suppress(AmbiguousModuleError, SourceError, OSError):
+                with suppress(errors.AmbiguousModuleError, errors.SourceError, OSError):
                     best = source.best(key)
                     if attempt.outcome == "refused" and best:
                         is_same = attempt.detail.startswith(best[:_MAX_COMPARED])
@@ -520,13 +513,13 @@ class Resolver:
         with self.store.temporary_folder() as folder:
             try:
                 found = source.find(key, folder)
-            except NotFoundError as error:
+            except errors.NotFoundError as error:
                 self._answered(name)
                 return attempt("missing", str(error)), None
-            except AmbiguousModuleError as error:
+            except errors.AmbiguousModuleError as error:
                 self._answered(name)
                 return attempt("refused", error.reason), None
-            except SourceError as error:
+            except errors.SourceError as error:
                 failed = attempt("failed", str(error))
                 if source not in self._folders:  # which may still be being read
                     self._failed(failed)
@@ -556,12 +549,12 @@ class Resolver:
         """Convert and publish a file, if it contains the module."""
         try:
             entry = self._publish(key, found)
-        except GsymError as error:
+        except errors.GsymError as error:
             return "refused", f"{found.location}: {error.reason}", None
         except (OSError, MemoryError) as error:
             if _is_full(error):
                 raise
-            return "failed", f"{found.location}: {reason_of(error)}", None
+            return "failed", f"{found.location}: {errors.reason_of(error)}", None
         return "found", found.location, entry
 
 
@@ -587,8 +580,10 @@ def _identity(key: ModuleKey, found: FoundFile) -> ModuleKey:
 
 
 def _local_failure(error: Exception) -> Attempt:
-    reason = str(error) if isinstance(error, GsymError) else reason_of(error)
-    if isinstance(error, AmbiguousModuleError):
+    reason = (
+        str(error) if isinstance(error, errors.GsymError) else errors.reason_of(error)
+    )
+    if isinstance(error, errors.AmbiguousModuleError):
         return Attempt("store", "refused", reason)
     if _is_full(error):
         reason = f"cannot be written: {reason}"

@@ -6,18 +6,11 @@ import os
 from contextlib import contextmanager
 
 import gsym.reading.reader
+from gsym import errors
 from gsym.arguments import path_of, refusal, strings_of
 from gsym.containers.fat import open_slice
 from gsym.conversion.companions.search import SearchNote
 from gsym.conversion.job import convert
-from gsym.errors import (
-    ArchitectureError,
-    EmptyError,
-    FormatError,
-    GsymError,
-    UnsupportedError,
-    UuidMismatchError,
-)
 from gsym.model import detail_level
 from gsym.modules.key import (
     UNKNOWN,
@@ -126,7 +119,7 @@ def add_all(  # noqa: PLR0913 - independent keywords
     keep_original: bool = False,
     most_inflated: int = MOST_INFLATED,
     **options: Any,
-) -> Iterator[Publication | GsymError]:
+) -> Iterator[Publication | errors.GsymError]:
     """Add all modules of a file to a store, one for each slice of a fat file.
 
     Arguments and errors are those of `add_file`; *label* names the file in errors and
@@ -143,8 +136,8 @@ def add_all(  # noqa: PLR0913 - independent keywords
     with addition.opened(label, most_inflated) as (folder, modules):
         for module in modules:
             try:
-                result: Publication | GsymError = addition.add(module, folder)
-            except GsymError as error:
+                result: Publication | errors.GsymError = addition.add(module, folder)
+            except errors.GsymError as error:
                 result = error
             yield result
 
@@ -175,7 +168,7 @@ class _Addition(NamedTuple):
                 file = inflate_file(file, folder, most_inflated)
                 wanted = completed(self.known, self.key or ModuleKey())
                 yield folder, storable_modules(file, wanted)
-            except GsymError as error:
+            except errors.GsymError as error:
                 if error.path is not None and error.path.startswith(file):
                     error.path = label
                 raise
@@ -200,7 +193,7 @@ class _Addition(NamedTuple):
             originals[kind] = copy
         try:
             report = convert(module.path, output, arch=module.architecture, **options)
-        except EmptyError:
+        except errors.EmptyError:
             if "executable" not in originals:
                 raise
             # It joins the module of its debug file.
@@ -247,11 +240,13 @@ def _choose(
             each for each in modules if not compare(key, each.identity).is_refused
         )
         if not modules:
-            raise UuidMismatchError("no slice is the requested module", path=path)
+            raise errors.UuidMismatchError(
+                "no slice is the requested module", path=path
+            )
     if len(modules) != 1:
         names = ", ".join(each.architecture or "" for each in modules) or "others"
         reason = f"contains code for {names}: choose one architecture"
-        raise ArchitectureError(reason, path=path)
+        raise errors.ArchitectureError(reason, path=path)
     return modules[0]
 
 
@@ -271,7 +266,7 @@ def _complete(
         asked = key.code_file if key else ""
         found = found._replace(code_file=asked or bare_name(path))
     if contradiction := _contradiction(known, found):
-        raise UuidMismatchError(contradiction, path=path)
+        raise errors.UuidMismatchError(contradiction, path=path)
     named = completed(found, known)._replace(
         debug_file=known.debug_file or found.debug_file,
         code_file=known.code_file or found.code_file,
@@ -281,11 +276,11 @@ def _complete(
         named = named._replace(debug_id=known.debug_id)
     if not named.debug_id:
         reason = "no debug id: the file has no build id, UUID or GUID"
-        raise UnsupportedError(reason, path=path)
+        raise errors.UnsupportedError(reason, path=path)
     try:
         return checked_identity(named)
     except ValueError as error:
-        raise FormatError(str(error), path=path) from None
+        raise errors.FormatError(str(error), path=path) from None
 
 
 def _contradiction(known: ModuleKey, found: ModuleKey) -> str:
@@ -308,7 +303,7 @@ def _require(identity: ModuleKey, key: ModuleKey | None, path: str) -> None:
         return
     result = compare(key, identity)
     if result.is_refused or (result.outcome == UNKNOWN and has_id(key)):
-        raise UuidMismatchError(result.reason, path=path)
+        raise errors.UuidMismatchError(result.reason, path=path)
 
 
 def _check(path: str, module: ModuleFile) -> str:
@@ -320,7 +315,9 @@ def _check(path: str, module: ModuleFile) -> str:
     with gsym.reading.reader.open(path) as reader:
         found = reader.module_like(module.identity)
         if (fit := compare(module.identity, found)).is_refused:
-            raise UuidMismatchError(f"it was replaced: {fit.reason}", path=module.path)
+            raise errors.UuidMismatchError(
+                f"it was replaced: {fit.reason}", path=module.path
+            )
         return (reader.module or ModuleKey()).code_hash
 
 

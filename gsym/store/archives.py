@@ -20,11 +20,7 @@ from gsym.containers.recognition import (
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
 from gsym.store.layout import name_problem
-from gsym.store.package_formats import (
-    cpio_files,
-    seek_data_of_deb,
-    seek_data_of_rpm,
-)
+from gsym.store.package_formats import cpio_files, seek_data_of_deb, seek_data_of_rpm
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -119,18 +115,12 @@ def _too_large(most: int, path: str) -> LimitError:
 
 
 class ArchiveLimits(NamedTuple):
-    """Limits of an archive.
-
-    Attributes:
-        members: Number of files.
-        inflated: Total bytes of the files.
-        depth: Levels of nested archives.
-    """
+    """Limits of an archive."""
 
     # Limit: Members of a package or an archive
-    members: int = 1_000_000
-    inflated: int = MOST_INFLATED
-    depth: int = 3
+    members: int = 1_000_000  # number of files
+    inflated: int = MOST_INFLATED  # total bytes of the files
+    depth: int = 3  # levels of nested archives
 
 
 _HEADER_SIZE = 512

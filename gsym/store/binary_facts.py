@@ -21,18 +21,12 @@ KINDS = ("debuginfo", "executable")
 
 
 class BinaryFacts(NamedTuple):
-    """The facts of a binary.
+    """The facts of a binary."""
 
-    Attributes:
-        modules: What it is, for each slice of a fat file.
-        kinds: Of `KINDS`, what it may be served as.
-        supplementary: Build id of its supplementary file; "" for none.
-        part: Start and end of the section that was asked for; (0, 0) without it.
-    """
-
-    modules: tuple[ModuleKey, ...]
-    kinds: tuple[str, ...]
-    supplementary: str = ""
+    modules: tuple[ModuleKey, ...]  # what it is, for each slice of a fat file
+    kinds: tuple[str, ...]  # of `KINDS`, what it may be served as
+    supplementary: str = ""  # build id of its supplementary file; "" for none
+    # start and end of the section that was asked for; (0, 0) without it
     part: tuple[int, int] = (0, 0)
 
 

@@ -13,15 +13,8 @@ from gsym.cache import BoundedCache
 from gsym.errors import NotFoundError
 from gsym.net.buckets import errors_of, open_object_store
 from gsym.net.limits import TransferLimits
+from gsym.store import layout
 from gsym.store.choosing import chosen
-from gsym.store.layout import (
-    FURTHER,
-    GSYM_FILE,
-    GUID_DIGITS,
-    SIDECAR,
-    further_slot,
-    link_of_slot,
-)
 from gsym.store.sidecar import MOST_SIDECAR, parse_entry, sidecar_text
 from gsym.store.sources.foreign_layouts import store_debug_ids
 
@@ -73,26 +66,28 @@ class BucketStore:
         """
         with open(entry.path, "rb") as file:
             data = file.read()
-        text = sidecar_text(entry, {GSYM_FILE: len(data)})
+        text = sidecar_text(entry, {layout.GSYM_FILE: len(data)})
         debug_id = entry.identity.debug_id
-        if len(debug_id) > GUID_DIGITS:
-            folder = link_of_slot(debug_id)
+        if len(debug_id) > layout.GUID_DIGITS:
+            folder = layout.link_of_slot(debug_id)
             # Whoever writes the record decides which module it is.
-            if self._create(f"{folder}/{SIDECAR}", text) or self._is_of(folder, entry):
-                return self._create(f"{folder}/{GSYM_FILE}", data)
+            if self._create(f"{folder}/{layout.SIDECAR}", text) or self._is_of(
+                folder, entry
+            ):
+                return self._create(f"{folder}/{layout.GSYM_FILE}", data)
         self._listed.pop(debug_id[:2], None)
         for other in self._further(debug_id):
             is_other = other.identity.debug_id != debug_id
             if not is_other and not other.compare(entry.identity).is_refused:
                 return False
-        folder = link_of_slot(further_slot(entry.identity))
-        self._create(f"{folder}/{SIDECAR}", text)
+        folder = layout.link_of_slot(layout.further_slot(entry.identity))
+        self._create(f"{folder}/{layout.SIDECAR}", text)
         self._listed.pop(debug_id[:2], None)
-        return self._create(f"{folder}/{GSYM_FILE}", data)
+        return self._create(f"{folder}/{layout.GSYM_FILE}", data)
 
     def _is_of(self, folder: str, entry: Entry) -> bool:
         """Whether the record in a folder is of the same build as a module."""
-        found = self._parsed(folder, f"{folder}/{GSYM_FILE}")
+        found = self._parsed(folder, f"{folder}/{layout.GSYM_FILE}")
         return not found.compare(entry.identity).is_refused
 
     def _create(self, path: str, data: bytes) -> bool:
@@ -123,9 +118,12 @@ class BucketStore:
             if first is not None:
                 yield first
             # ELF and Mach-O files have further ones only beside a first one.
-            if first is not None or debug_id[GUID_DIGITS:] != "0":
+            if first is not None or debug_id[layout.GUID_DIGITS :] != "0":
                 for each in self._further(debug_id):
-                    if each.identity.debug_id in {debug_id, debug_id[:GUID_DIGITS]}:
+                    if each.identity.debug_id in {
+                        debug_id,
+                        debug_id[: layout.GUID_DIGITS],
+                    }:
                         yield each
             if first is not None and not first.compare(key).is_refused:
                 return  # the others are of the other byte order
@@ -134,10 +132,14 @@ class BucketStore:
         """The further modules of a GUID."""
         when, slots = self._listed.get(debug_id[:2], (float("-inf"), []))
         if time.monotonic() - when > _LISTED_SECONDS:
-            slots = sorted(self._list(f"{FURTHER}/{debug_id[:2]}"))
+            slots = sorted(self._list(f"{layout.FURTHER}/{debug_id[:2]}"))
             self._listed[debug_id[:2]] = time.monotonic(), slots
         for slot in slots:
-            entry = self._at(slot) if slot.startswith(debug_id[:GUID_DIGITS]) else None
+            entry = (
+                self._at(slot)
+                if slot.startswith(debug_id[: layout.GUID_DIGITS])
+                else None
+            )
             if entry is not None:
                 yield entry
 
@@ -147,13 +149,13 @@ class BucketStore:
             for batch in self._bucket.list(shelf):
                 for each in batch:
                     path: str = each["path"]
-                    if path.endswith(f"/{GSYM_FILE}"):
+                    if path.endswith(f"/{layout.GSYM_FILE}"):
                         yield "".join(path.split("/")[-3:-1])
 
     def _at(self, slot: str) -> Entry | None:
         """The module in a slot."""
-        folder = link_of_slot(slot)
-        path = f"{folder}/{GSYM_FILE}"
+        folder = layout.link_of_slot(slot)
+        path = f"{folder}/{layout.GSYM_FILE}"
         entry = self._known.get(path)
         if entry is not None:
             return entry
@@ -165,11 +167,11 @@ class BucketStore:
             return None
 
     def _parsed(self, folder: str, path: str) -> Entry:
-        sidecar = f"{self.name}/{folder}/{SIDECAR}"
+        sidecar = f"{self.name}/{folder}/{layout.SIDECAR}"
         with errors_of(sidecar):
             text = bytes(
                 self._bucket.get_range(
-                    f"{folder}/{SIDECAR}", start=0, length=MOST_SIDECAR
+                    f"{folder}/{layout.SIDECAR}", start=0, length=MOST_SIDECAR
                 )
             )
         entry = parse_entry("", text, sidecar)

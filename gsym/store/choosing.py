@@ -20,17 +20,11 @@ _HASH_SHOWN = 16  # digits
 
 
 class FittingFile(NamedTuple):
-    """A file of a module that was asked for.
+    """A file of a module that was asked for."""
 
-    Attributes:
-        path: The file, or its place for people.
-        module: What it is.
-        comparison: With what was asked for; `SAME` or `PART`.
-    """
-
-    path: str
-    module: ModuleKey
-    comparison: Comparison
+    path: str  # the file, or its place for people
+    module: ModuleKey  # what it is
+    comparison: Comparison  # with what was asked for; `SAME` or `PART`
 
 
 def fitting_files(

@@ -10,23 +10,8 @@ from gsym.cache import stamp_at
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
-from gsym.store.layout import (
-    LOCKS,
-    SIDECAR,
-    TEMPORARY,
-    debug_id_of_slot,
-    lock_name,
-    names_in,
-    shelves_in,
-)
+from gsym.store import layout, publication
 from gsym.store.locking import held_at_once, remove_abandoned
-from gsym.store.publication import (
-    published_folder,
-    remove_evicted,
-    remove_leftovers,
-    remove_module,
-    swap_lock_path,
-)
 from gsym.store.received_symbfile import iter_return_pads
 from gsym.store.sidecar import read_entry
 
@@ -61,25 +46,18 @@ class Collection(NamedTuple):
 
 
 class StoreLimits(NamedTuple):
-    """Limits that `collect` applies to a store.
+    """Limits that `collect` applies to a store."""
 
-    Attributes:
-        max_size: Maximum total bytes of the files of all modules.
-        max_age: Maximum seconds since a module was used.
-        min_free: Minimum free bytes of the file system.
-        max_part: Maximum part of the modules that one call removes, but at least one.
-        is_lasting: Whether a module with this `Entry.source` is removed only because
-            of `max_lasting_age`, as no source has it.
-        max_lasting_age: Maximum seconds since such a module was used.
-        age: Seconds of use since a time in seconds since 1970.
-    """
-
-    max_size: int | None = None
-    max_age: float | None = None
-    min_free: int = 0
+    max_size: int | None = None  # maximum total bytes of the files of all modules
+    max_age: float | None = None  # maximum seconds since a module was used
+    min_free: int = 0  # minimum free bytes of the file system
+    # maximum part of the modules that one call removes, but at least one
     max_part: float = 1.0
+    # whether a module with this `Entry.source` is removed only because of
+    # `max_lasting_age`, as no source has it
     is_lasting: Callable[[str], bool] | None = None
-    max_lasting_age: float | None = None
+    max_lasting_age: float | None = None  # maximum seconds since such a module was used
+    # seconds of use since a time in seconds since 1970
     age: Callable[[float], float] | None = None
 
 
@@ -99,7 +77,7 @@ class _Kept(NamedTuple):
 def collect(store: str, slots: Iterable[str], limits: StoreLimits) -> Collection:
     """Implements `Store.collect`."""
     remove_all_leftovers(store)
-    pending = remove_evicted(store)
+    pending = publication.remove_evicted(store)
     pads = ((path, stamp_at(path)) for path in iter_return_pads(store))
     kept = [_Kept(each.modified, "", path, each.size) for path, each in pads if each]
     modules = sorted([*_modules(store, slots), *kept])
@@ -121,15 +99,15 @@ def collect(store: str, slots: Iterable[str], limits: StoreLimits) -> Collection
             if not is_mine:
                 locked += 1
             elif (
-                published_folder(store, module.slot) == module.path
+                publication.published_folder(store, module.slot) == module.path
                 and _used(module.path) == module.used
             ):  # it is unchanged since it was selected
-                remove_module(store, module.slot)
+                publication.remove_module(store, module.slot)
                 size -= module.size
                 removed += 1
     return Collection(
         *(before, size, removed, locked, len(modules) - removed),
-        pending=remove_evicted(store),
+        pending=publication.remove_evicted(store),
         lacking=max(0, size - most),
     )
 
@@ -160,24 +138,24 @@ def free_bytes(path: str) -> int:
 
 def remove_all_leftovers(store: str) -> list[str]:
     """Remove what killed processes have left; return the paths of folders."""
-    for name in names_in(os.path.join(store, LOCKS)):
+    for name in layout.names_in(os.path.join(store, layout.LOCKS)):
         # Locks of other users cannot be opened, and remain.
-        with suppress(OSError), held_at_once([os.path.join(store, LOCKS, name)]):
+        with suppress(OSError), held_at_once([os.path.join(store, layout.LOCKS, name)]):
             pass
     found = []
-    temporary = os.path.join(store, TEMPORARY)
-    for name in names_in(temporary):
+    temporary = os.path.join(store, layout.TEMPORARY)
+    for name in layout.names_in(temporary):
         path = os.path.join(temporary, name)
         if remove_abandoned(path):
             found.append(path)
-    for shelf in shelves_in(store):
-        found += remove_leftovers(store, shelf)
+    for shelf in layout.shelves_in(store):
+        found += publication.remove_leftovers(store, shelf)
     return found
 
 
 def _modules(store: str, slots: Iterable[str]) -> Iterator[_Kept]:
     for slot in slots:
-        folder = published_folder(store, slot)
+        folder = publication.published_folder(store, slot)
         if folder is None:
             continue
         with suppress(FileNotFoundError), os.scandir(folder) as files:
@@ -190,7 +168,7 @@ def _used(folder: str) -> int:
 
     A time to come, from when the clock was wrong, is replaced by that of now.
     """
-    path = os.path.join(folder, SIDECAR)
+    path = os.path.join(folder, layout.SIDECAR)
     try:
         used = os.stat(path).st_mtime_ns
         now = time.time_ns()
@@ -204,12 +182,12 @@ def _used(folder: str) -> int:
 
 def _locks(store: str, module: _Kept) -> Iterator[str]:
     """Paths of the locks that users of a module may hold."""
-    keys = {ModuleKey(debug_id=debug_id_of_slot(module.slot))}
+    keys = {ModuleKey(debug_id=layout.debug_id_of_slot(module.slot))}
     with suppress(FormatError, FileNotFoundError):
         identity = read_entry(module.path).identity
         if identity.code_id:
             keys.add(ModuleKey(code_id=identity.code_id))
             keys.add(ModuleKey(code_id=identity.code_id, code_file=identity.code_file))
-    for name in {lock_name(key) for key in keys}:
-        yield os.path.join(store, LOCKS, name)
-    yield swap_lock_path(store, module.slot)
+    for name in {layout.lock_name(key) for key in keys}:
+        yield os.path.join(store, layout.LOCKS, name)
+    yield publication.swap_lock_path(store, module.slot)

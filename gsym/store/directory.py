@@ -22,31 +22,10 @@ from gsym.modules.key import (
     is_absent,
     read_go_id,
 )
+from gsym.store import layout
 from gsym.store.aliases import parse_target
 from gsym.store.choosing import chosen
 from gsym.store.entries import Entry
-from gsym.store.layout import (
-    GSYM_FILE,
-    GUID_DIGITS,
-    LOCKS,
-    SIDECAR,
-    TEMPORARY,
-    checked_identity,
-    debug_id_of_slot,
-    is_store,
-    link_of_code_id,
-    link_of_go_id,
-    link_of_slot,
-    links_of_build_id,
-    lock_name,
-    make_store,
-    name_problem,
-    names_in,
-    normal_debug_id,
-    shelf_of_slot,
-    slots_in,
-    slots_of,
-)
 from gsym.store.locking import held, owned_folder, remove_abandoned
 from gsym.store.publication import publish_module, remove_module, swap_lock
 from gsym.store.sidecar import read_entry
@@ -89,7 +68,7 @@ class Store:
             FormatError: The folder is damaged.
             UnsupportedError: It was made by a newer version.
         """
-        self._is_checked = self._is_checked or is_store(self.path)
+        self._is_checked = self._is_checked or layout.is_store(self.path)
         return self._is_checked
 
     # ---- reading
@@ -119,7 +98,7 @@ class Store:
         if found is None or not is_use:
             return found
         try:
-            os.utime(os.path.join(found.folder, SIDECAR))
+            os.utime(os.path.join(found.folder, layout.SIDECAR))
         except FileNotFoundError:
             return self.get(key)  # replaced meanwhile
         except OSError:
@@ -171,7 +150,7 @@ class Store:
 
         Where several modules share one, there is more after it.
         """
-        return slots_in(self.path)
+        return layout.slots_in(self.path)
 
     def at(self, slot: str) -> Entry | None:
         """The module in a slot; None if there is none.
@@ -179,7 +158,7 @@ class Store:
         Raises:
             FormatError: Its record is damaged.
         """
-        link = f"{self.path}/{link_of_slot(text_of('slot', slot))}"
+        link = f"{self.path}/{layout.link_of_slot(text_of('slot', slot))}"
         before = None
         while True:
             try:
@@ -201,7 +180,7 @@ class Store:
             FileNotFoundError: It was removed.
         """
         folder = instance_of("entry", entry, Entry).folder
-        return os.stat(os.path.join(folder, SIDECAR)).st_mtime
+        return os.stat(os.path.join(folder, layout.SIDECAR)).st_mtime
 
     # ---- writing
 
@@ -248,7 +227,7 @@ class Store:
             ValueError: The identity is invalid.
         """
         instance_of("identity", identity, ModuleKey)
-        checked = checked_identity(identity)
+        checked = layout.checked_identity(identity)
         self._prepare()
         lasting = tuple(
             each
@@ -282,8 +261,8 @@ class Store:
         Such folders left by killed processes are removed first.
         """
         self._prepare()
-        root = os.path.join(self.path, TEMPORARY)
-        for name in names_in(root):
+        root = os.path.join(self.path, layout.TEMPORARY)
+        for name in layout.names_in(root):
             remove_abandoned(os.path.join(root, name))
         with owned_folder(root + os.sep) as folder:
             yield folder
@@ -302,7 +281,7 @@ class Store:
             TimeoutError: The lock was held by another process for longer than *wait*.
         """
         self._prepare()
-        with held(os.path.join(self.path, LOCKS, lock_name(key)), wait):
+        with held(os.path.join(self.path, layout.LOCKS, layout.lock_name(key)), wait):
             yield
 
     def collect(
@@ -337,15 +316,15 @@ class Store:
         """The modules that have an id of *key*, or a part of one."""
         try:
             named = dict.fromkeys(self._slots_by_code_id(key), code_id_of(key))
-            debug_ids = [debug_id_of_slot(slot) for slot in named]
+            debug_ids = [layout.debug_id_of_slot(slot) for slot in named]
             debug_ids += self._debug_ids(key)
         except ValueError:
             return  # no module has such an id
         slots = [*named]
         if go_id := read_go_id(key.go_id):
-            slots += self._slots_of(link_of_go_id(go_id))
+            slots += self._slots_of(layout.link_of_go_id(go_id))
         for debug_id in dict.fromkeys(debug_ids):
-            slots += slots_of(self.path, debug_id)
+            slots += layout.slots_of(self.path, debug_id)
         for slot in dict.fromkeys(slots):
             try:
                 entry = self.at(slot)
@@ -366,25 +345,25 @@ class Store:
         Raises:
             ValueError: The key has an invalid one.
         """
-        if not is_absent(key.debug_id[:GUID_DIGITS]):
-            yield normal_debug_id(key.debug_id)
+        if not is_absent(key.debug_id[: layout.GUID_DIGITS]):
+            yield layout.normal_debug_id(key.debug_id)
         build_id = build_id_digits(code_id_of(key))
         if build_id:
-            for slot in self._targets(links_of_build_id(build_id, "gsym")[0]):
-                yield debug_id_of_slot(slot)
-            if is_absent(key.debug_id[:GUID_DIGITS]):
+            for slot in self._targets(layout.links_of_build_id(build_id, "gsym")[0]):
+                yield layout.debug_id_of_slot(slot)
+            if is_absent(key.debug_id[: layout.GUID_DIGITS]):
                 yield from debug_ids_of_build_id(build_id)
 
     def _slots_by_code_id(self, key: ModuleKey) -> Iterator[str]:
         """Slots of the modules of Windows with a name and code id."""
         code_id = code_id_of(key)
-        if key.code_file and code_id and not name_problem(key.code_file):
-            yield from self._slots_of(link_of_code_id(key.code_file, code_id))
+        if key.code_file and code_id and not layout.name_problem(key.code_file):
+            yield from self._slots_of(layout.link_of_code_id(key.code_file, code_id))
 
     def _slots_of(self, alias: str) -> Iterator[str]:
         """The slots of the modules that have an alias, or a replacement for it."""
         folder, name = os.path.split(alias)
-        for each in names_in(os.path.join(self.path, folder)):
+        for each in layout.names_in(os.path.join(self.path, folder)):
             if each == name or each.startswith(f"{name}-"):
                 yield from self._targets(f"{folder}/{each}")
 
@@ -395,30 +374,30 @@ class Store:
         except (OSError, ValueError):
             return
         slot, file = parse_target(target)
-        if file == GSYM_FILE:
+        if file == layout.GSYM_FILE:
             yield slot
 
     def _known_at(self, slot: str, target: str) -> Entry:
-        root = f"/{os.path.dirname(shelf_of_slot(slot))}/"
+        root = f"/{os.path.dirname(layout.shelf_of_slot(slot))}/"
         _, slash, place = target.partition(root)
         folder = f"{self.path}{root}{place}"
         entry = self._known.get(target)
         if entry is not None:
-            os.stat(f"{folder}/{SIDECAR}")  # it may be gone
+            os.stat(f"{folder}/{layout.SIDECAR}")  # it may be gone
             return entry
         entry = read_entry(folder)
-        if not slash or entry.identity.debug_id != debug_id_of_slot(slot):
+        if not slash or entry.identity.debug_id != layout.debug_id_of_slot(slot):
             raise FormatError(
                 f"the module is published as {slot}, but its record has "
                 f"{entry.identity.debug_id}",
-                path=f"{folder}/{SIDECAR}",
+                path=f"{folder}/{layout.SIDECAR}",
             )
         self._known.keep(target, entry)
         return entry
 
     def _lasting(self, note: str) -> str:
         """A message without the paths of temporary folders, which are gone by then."""
-        root = re.escape(os.path.join(self.path, TEMPORARY, ""))
+        root = re.escape(os.path.join(self.path, layout.TEMPORARY, ""))
         return re.sub(f"{root}[^/]*/", "", note)[:_MAX_NOTE]
 
     def _keep(
@@ -435,5 +414,5 @@ class Store:
     def _prepare(self) -> None:
         """Create the store if necessary."""
         if not self.exists():
-            make_store(self.path)
+            layout.make_store(self.path)
             self._is_checked = True

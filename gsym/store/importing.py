@@ -15,12 +15,7 @@ from gsym.records import NamedTuple
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
 from gsym.store.sources.source import FoundFile
-from gsym.store.tree_adding import (
-    FileOutcome,
-    added_modules,
-    in_parallel,
-    outcome_of,
-)
+from gsym.store.tree_adding import FileOutcome, added_modules, in_parallel, outcome_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -49,15 +44,10 @@ if TYPE_CHECKING:
 
 
 class ImportItem(NamedTuple):
-    """A file to import.
+    """A file to import."""
 
-    Attributes:
-        path: Path relative to the place.
-        mark: Changes when the file does.
-    """
-
-    path: str
-    mark: str
+    path: str  # path relative to the place
+    mark: str  # changes when the file does
 
 
 def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:

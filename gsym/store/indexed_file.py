@@ -24,25 +24,18 @@ WITH_DWARF = 2  # rank
 
 
 class IndexedFile(NamedTuple):
-    """A file.
-
-    Attributes:
-        modules: What is in it.
-        keys: What it may be found as: these; of a GSYM file that has only a UUID, what
-            that says on each system.
-        kind: As of `recognise`.
-        is_debug_file: Whether it may be one.
-        rank: Of an object file, `WITH_DWARF`, 1 with a symbol table, 0 if stripped.
-        is_package: Whether it is a Debian or RPM package.
-    """
+    """A file."""
 
     stamp: FileStamp
-    modules: Sequence[ModuleKey] = ()
+    modules: Sequence[ModuleKey] = ()  # what is in it
+    # what it may be found as: these; of a GSYM file that has only a UUID, what that
+    # says on each system
     keys: Sequence[ModuleKey] = ()
-    kind: str = ""
-    is_debug_file: bool = True
+    kind: str = ""  # as of `recognise`
+    is_debug_file: bool = True  # whether it may be one
+    # of an object file, `WITH_DWARF`, 1 with a symbol table, 0 if stripped
     rank: int = 1
-    is_package: bool = False
+    is_package: bool = False  # whether it is a Debian or RPM package
 
 
 def read_file(path: str, stamp: FileStamp) -> IndexedFile:

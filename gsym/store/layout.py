@@ -223,10 +223,7 @@ def _slots_on(store: str, root: str, shelf: str, start: str) -> list[str]:
 def links_of_build_id(build_id: str, suffix: str) -> tuple[str, str]:
     """Aliases by build id: as in GDB's tree, and in debuginfod's cache."""
     gdb = "debug" if suffix == "debuginfo" else suffix
-    return (
-        f"{build_id_path(build_id)}.{gdb}",
-        f"{build_id}/{suffix}",
-    )
+    return (f"{build_id_path(build_id)}.{gdb}", f"{build_id}/{suffix}")
 
 
 def link_of_go_id(go_id: str) -> str:

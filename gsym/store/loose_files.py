@@ -28,20 +28,14 @@ if TYPE_CHECKING:
 
 
 class _Index(NamedTuple):
-    """The result of a scan, which does not change.
+    """The result of a scan, which does not change."""
 
-    Attributes:
-        files: By path.
-        found: Files by the terms of their modules: kind, place, path, module. Files
-            of a lower kind are better, and of these those at a lower place.
-        named: Paths of debug files by name.
-        of_name: Paths of debug files by the names of their modules.
-    """
-
-    files: dict[str, IndexedFile]
+    files: dict[str, IndexedFile]  # by path
+    # files by the terms of their modules: kind, place, path, module. Files of a lower
+    # kind are better, and of these those at a lower place
     found: dict[str, list[tuple[int, int, str, ModuleKey]]]
-    named: dict[str, list[str]]
-    of_name: dict[str, list[str]]
+    named: dict[str, list[str]]  # paths of debug files by name
+    of_name: dict[str, list[str]]  # paths of debug files by the names of their modules
 
     def candidates(self, key: ModuleKey) -> list[tuple[str, ModuleKey]]:
         """Files that may be of a module, the best first.

@@ -15,13 +15,7 @@ from contextlib import suppress
 from hashlib import sha256
 
 from gsym.containers import DEBUG_DIRECTORIES
-from gsym.errors import (
-    FormatError,
-    GsymError,
-    NotFoundError,
-    SourceError,
-    reason_of,
-)
+from gsym.errors import FormatError, GsymError, NotFoundError, SourceError, reason_of
 from gsym.modules.key import (
     ModuleKey,
     build_id_path,
@@ -55,25 +49,15 @@ if TYPE_CHECKING:
 
 
 class PackageMember(NamedTuple):
-    """A binary in a package.
+    """A binary in a package."""
 
-    Attributes:
-        package: Path of the package.
-        number: Of its file in the package, from 0.
-        name: Its path, beginning with a slash.
-        build_id: In hexadecimal lower-case digits.
-        kinds: As in `BinaryFacts`.
-        supplementary: As in `BinaryFacts`.
-        code_hash: As in `ModuleKey`.
-    """
-
-    package: str
-    number: int
-    name: str
-    build_id: str
-    kinds: tuple[str, ...]
-    supplementary: str = ""
-    code_hash: str = ""
+    package: str  # path of the package
+    number: int  # of its file in the package, from 0
+    name: str  # its path, beginning with a slash
+    build_id: str  # in hexadecimal lower-case digits
+    kinds: tuple[str, ...]  # as in `BinaryFacts`
+    supplementary: str = ""  # as in `BinaryFacts`
+    code_hash: str = ""  # as in `ModuleKey`
 
     @property
     def module(self) -> ModuleKey:

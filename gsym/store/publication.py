@@ -29,6 +29,7 @@ from gsym.modules.key import (
 )
 from gsym.modules.part import module_part_start
 from gsym.records import NamedTuple
+from gsym.store import layout, locking
 from gsym.store.aliases import (
     add_aliases,
     make_link,
@@ -37,30 +38,6 @@ from gsym.store.aliases import (
     remove_aliases,
 )
 from gsym.store.choosing import chosen
-from gsym.store.layout import (
-    ENTRY_ROOTS,
-    EVICTED,
-    GSYM_FILE,
-    GUID_DIGITS,
-    LOCKS,
-    ORIGINAL_FILES,
-    aliases_of,
-    debug_id_of_slot,
-    files_of,
-    further_slot,
-    link_of_slot,
-    names_in,
-    shelf_of_slot,
-    slot_of_folder,
-    slots_of,
-)
-from gsym.store.locking import (
-    OwnedFolder,
-    held,
-    is_open,
-    remove_abandoned,
-    remove_tree,
-)
 from gsym.store.sidecar import read_entry, write_sidecar
 from gsym.writing.atomic_file import sync
 from gsym.writing.data_part import open_data_part
@@ -118,16 +95,16 @@ def publish_module(
         OSError: The store cannot be written. It is unchanged.
     """
     debug_id = entry.identity.debug_id
-    for root in ENTRY_ROOTS:
+    for root in layout.ENTRY_ROOTS:
         remove_leftovers(store, os.path.join(store, root, debug_id[:2]))
-    folder = OwnedFolder(_new_folder(store, debug_id))
+    folder = locking.OwnedFolder(_new_folder(store, debug_id))
     try:
         made = entry._replace(originals=dict(originals), added=time.time())
         made = _recorded(folder.path, made, _paths(entry.path, originals), _move)
         with swap_lock(store, debug_id):
             return _publish(store, folder, made, key, may_replace=may_replace)
     finally:
-        slot = slot_of_folder(folder.path)
+        slot = layout.slot_of_folder(folder.path)
         if published_folder(store, slot) == os.path.normpath(folder.path):
             folder.release()
         else:
@@ -136,7 +113,7 @@ def publish_module(
 
 def _publish(
     store: str,
-    folder: OwnedFolder,
+    folder: locking.OwnedFolder,
     made: Entry,
     key: ModuleKey | None,
     *,
@@ -152,12 +129,14 @@ def _publish(
         reason = "no functions, and the store has no debug file of the module"
         raise EmptyError(reason)
     if current is None:
-        is_free = len(debug_id) > GUID_DIGITS and _current(store, debug_id) is None
-        slot = debug_id if is_free else further_slot(made.identity)
+        is_free = (
+            len(debug_id) > layout.GUID_DIGITS and _current(store, debug_id) is None
+        )
+        slot = debug_id if is_free else layout.further_slot(made.identity)
         made = _moved(store, folder, made, slot)
         if not may_replace:
             _check_ids(store, made, key)
-        is_replaced = _swap(store, made, aliases_of(made, key))
+        is_replaced = _swap(store, made, layout.aliases_of(made, key))
         return Publication(made, _OUTCOMES[is_replaced], _note(made, key, others))
     made = _moved(store, folder, made, current.slot)
     fit = current.compare(made.identity)
@@ -194,8 +173,8 @@ def _check_ids(store: str, made: Entry, key: ModuleKey | None) -> None:
     Raises:
         IdTakenError: One would not be found by one of its ids, or not for certain.
     """
-    slots = {owner_of(store, alias) for alias in aliases_of(made, key)}
-    slots |= set(slots_of(store, made.identity.debug_id))
+    slots = {owner_of(store, alias) for alias in layout.aliases_of(made, key)}
+    slots |= set(layout.slots_of(store, made.identity.debug_id))
     for slot in sorted(slots - {made.slot, ""}):
         other = _current(store, slot)
         if other is None:
@@ -227,7 +206,7 @@ def _lookups(identity: ModuleKey) -> Iterator[ModuleKey]:
 
 def remove_module(store: str, slot: str) -> None:
     """Remove a module; the caller holds its `swap_lock`."""
-    link = os.path.join(store, link_of_slot(slot))
+    link = os.path.join(store, layout.link_of_slot(slot))
     folder = published_folder(store, slot)
     # Read first: without its link, other processes may remove the folder.
     aliases = {} if folder is None else read_aliases(folder)
@@ -237,19 +216,19 @@ def remove_module(store: str, slot: str) -> None:
         remove_aliases(store, slot, aliases)
         _bury(store, folder)
     # Links that it had alone, of several modules with its names, lead to another one.
-    for other in _modules(store, debug_id_of_slot(slot)):
-        add_aliases(store, other.folder, other.slot, aliases_of(other))
+    for other in _modules(store, layout.debug_id_of_slot(slot)):
+        add_aliases(store, other.folder, other.slot, layout.aliases_of(other))
 
 
 def _bury(store: str, folder: str) -> None:
     """Remove the folder of a module, or move it to where `remove_evicted` finds it."""
-    grave = os.path.join(store, EVICTED)
+    grave = os.path.join(store, layout.EVICTED)
     moved = os.path.join(grave, os.path.basename(folder))
     try:
         os.makedirs(grave, exist_ok=True)
         os.rename(folder, moved)
     except OSError:  # a full disk, or removed by another process
-        remove_tree(folder)
+        locking.remove_tree(folder)
     remove_evicted(store, [moved])
 
 
@@ -262,14 +241,14 @@ def remove_evicted(store: str, folders: Iterable[str] | None = None) -> int:
     Returns:
         Total bytes of those that are left.
     """
-    grave = os.path.join(store, EVICTED)
+    grave = os.path.join(store, layout.EVICTED)
     if folders is None:
-        folders = [os.path.join(grave, name) for name in names_in(grave)]
+        folders = [os.path.join(grave, name) for name in layout.names_in(grave)]
     pending = 0
     for folder in folders:
-        paths = [os.path.join(folder, name) for name in names_in(folder)]
-        if not any(map(is_open, paths)):
-            remove_tree(folder)
+        paths = [os.path.join(folder, name) for name in layout.names_in(folder)]
+        if not any(map(locking.is_open, paths)):
+            locking.remove_tree(folder)
             continue
         for path in paths:
             with suppress(FileNotFoundError):
@@ -281,7 +260,7 @@ def remove_evicted(store: str, folders: Iterable[str] | None = None) -> int:
 
 def published_folder(store: str, slot: str) -> str | None:
     """The target of the link of a slot; None without a link."""
-    link = os.path.join(store, link_of_slot(slot))
+    link = os.path.join(store, layout.link_of_slot(slot))
     try:
         return os.path.normpath(os.path.join(link, os.pardir, os.readlink(link)))
     except OSError:
@@ -292,30 +271,30 @@ def remove_leftovers(store: str, shelf: str) -> list[str]:
     """Remove abandoned folders of a shelf without a link; return their paths."""
     return [
         os.path.join(shelf, name)
-        for name in names_in(shelf)
+        for name in layout.names_in(shelf)
         if _remove_if_left(store, shelf, name)
     ]
 
 
 def swap_lock_path(store: str, slot: str) -> str:
     """Path of the lock that is held to change the links of a debug id's modules."""
-    return os.path.join(store, LOCKS, f"swap.{debug_id_of_slot(slot)}")
+    return os.path.join(store, layout.LOCKS, f"swap.{layout.debug_id_of_slot(slot)}")
 
 
 def swap_lock(store: str, slot: str) -> AbstractContextManager[None]:
     """Hold the lock of `swap_lock_path`, until the end of the block."""
-    return held(swap_lock_path(store, slot))
+    return locking.held(swap_lock_path(store, slot))
 
 
 def _new_folder(store: str, slot: str) -> str:
     """The path of a folder for a module, without its random suffix."""
-    return os.path.join(store, shelf_of_slot(slot), slot + ".")
+    return os.path.join(store, layout.shelf_of_slot(slot), slot + ".")
 
 
 def _modules(store: str, debug_id: str) -> Iterator[Entry]:
     """The modules of a debug id that are not damaged."""
-    for slot in slots_of(store, debug_id):
-        if debug_id_of_slot(slot) == debug_id:
+    for slot in layout.slots_of(store, debug_id):
+        if layout.debug_id_of_slot(slot) == debug_id:
             current = _current(store, slot)
             if current is not None:
                 yield current
@@ -379,12 +358,12 @@ def _note(made: Entry, key: ModuleKey | None, others: list[Entry]) -> str:
 
 def _names(entry: Entry, other: Entry, key: ModuleKey | None) -> dict[str, str]:
     """Aliases of a module, also by the names of another file of it."""
-    return aliases_of(entry, key) | aliases_of(entry, other.identity)
+    return layout.aliases_of(entry, key) | layout.aliases_of(entry, other.identity)
 
 
-def _moved(store: str, folder: OwnedFolder, made: Entry, slot: str) -> Entry:
+def _moved(store: str, folder: locking.OwnedFolder, made: Entry, slot: str) -> Entry:
     """The module in *folder*, which becomes one for a slot."""
-    if slot == slot_of_folder(folder.path):
+    if slot == layout.slot_of_folder(folder.path):
         return made
     folder.move(_new_folder(store, slot))
     return _placed(made, folder.path)
@@ -393,9 +372,12 @@ def _moved(store: str, folder: OwnedFolder, made: Entry, slot: str) -> Entry:
 def _placed(entry: Entry, folder: str) -> Entry:
     """*entry* with the paths of its files in *folder*."""
     originals = {
-        kind: os.path.join(folder, ORIGINAL_FILES[kind]) for kind in entry.originals
+        kind: os.path.join(folder, layout.ORIGINAL_FILES[kind])
+        for kind in entry.originals
     }
-    return entry._replace(path=os.path.join(folder, GSYM_FILE), originals=originals)
+    return entry._replace(
+        path=os.path.join(folder, layout.GSYM_FILE), originals=originals
+    )
 
 
 def _joined(best: Entry, other: Entry, *, is_same: bool) -> Entry:
@@ -428,7 +410,7 @@ def _joined(best: Entry, other: Entry, *, is_same: bool) -> Entry:
 
 
 def _remove_if_left(store: str, shelf: str, name: str) -> bool:
-    slot = slot_of_folder(name)
+    slot = layout.slot_of_folder(name)
     path = os.path.join(shelf, name)
 
     def is_published() -> bool:
@@ -438,7 +420,7 @@ def _remove_if_left(store: str, shelf: str, name: str) -> bool:
         return False
     aliases = read_aliases(path)
     # Checked again when it is locked, as only its owner can publish it.
-    if not remove_abandoned(path, unless=is_published):
+    if not locking.remove_abandoned(path, unless=is_published):
         return False
     with swap_lock(store, slot):
         current = published_folder(store, slot)
@@ -451,7 +433,7 @@ def _remove_if_left(store: str, shelf: str, name: str) -> bool:
 def _combined(folder: str, joined: Entry) -> Entry:
     """The module of `_joined`, with its files in *folder* and no others."""
     paths = _paths(joined.path, joined.originals)
-    for name in names_in(folder):
+    for name in layout.names_in(folder):
         if name not in paths:
             os.unlink(os.path.join(folder, name))
     return _recorded(folder, joined, paths, _link)
@@ -459,8 +441,12 @@ def _combined(folder: str, joined: Entry) -> Entry:
 
 def _paths(gsym_path: str, originals: Mapping[str, str]) -> dict[str, str]:
     """The files of a module by their names in a store."""
-    paths = {GSYM_FILE: gsym_path} if gsym_path else {}  # an executable may be alone
-    return paths | {ORIGINAL_FILES[kind]: path for kind, path in originals.items()}
+    paths = (
+        {layout.GSYM_FILE: gsym_path} if gsym_path else {}
+    )  # an executable may be alone
+    return paths | {
+        layout.ORIGINAL_FILES[kind]: path for kind, path in originals.items()
+    }
 
 
 def _recorded(
@@ -477,7 +463,7 @@ def _recorded(
             bring(path, target)
         sizes[name] = os.path.getsize(target)
     made = _placed(entry, folder)._replace(
-        size=sum(sizes.values()), gsym_size=sizes.get(GSYM_FILE, 0)
+        size=sum(sizes.values()), gsym_size=sizes.get(layout.GSYM_FILE, 0)
     )
     write_sidecar(folder, made, sizes)
     return made
@@ -515,9 +501,9 @@ def _swap(store: str, made: Entry, aliases: dict[str, str]) -> bool:
     folder, slot = made.folder, made.slot
     before = published_folder(store, slot)
     old = {} if before is None else read_aliases(before)
-    files = files_of(made)
+    files = layout.files_of(made)
     wanted = {alias: file for alias, file in old.items() if file in files} | aliases
-    link = os.path.join(store, link_of_slot(slot))
+    link = os.path.join(store, layout.link_of_slot(slot))
     target = os.path.relpath(folder, os.path.dirname(link))
     try:
         wanted = add_aliases(store, folder, slot, wanted, is_published=False)
@@ -533,7 +519,7 @@ def _swap(store: str, made: Entry, aliases: dict[str, str]) -> bool:
         return False
     gone = {alias: file for alias, file in old.items() if alias not in wanted}
     remove_aliases(store, slot, gone)
-    remove_tree(before)
+    locking.remove_tree(before)
     return True
 
 

@@ -19,14 +19,10 @@ _MAX_SIZE = 1 << 16
 
 
 class ServedTime(NamedTuple):
-    """The time that was served until the last round of upkeep.
+    """The time that was served until the last round of upkeep."""
 
-    Attributes:
-        last: Time of the last round, in seconds since 1970.
-        gaps: Begin and end of the times that do not count.
-    """
-
-    last: float
+    last: float  # time of the last round, in seconds since 1970
+    # begin and end of the times that do not count
     gaps: tuple[tuple[float, float], ...] = ()
 
     def at(self, now: float) -> ServedTime:

@@ -12,12 +12,7 @@ from gsym.errors import FormatError
 from gsym.model import BEST_LEVEL
 from gsym.modules.key import ModuleKey, is_hex
 from gsym.store.entries import Entry, Quality
-from gsym.store.layout import (
-    GSYM_FILE,
-    ORIGINAL_FILES,
-    SIDECAR,
-    checked_identity,
-)
+from gsym.store.layout import GSYM_FILE, ORIGINAL_FILES, SIDECAR, checked_identity
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

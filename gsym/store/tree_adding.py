@@ -61,20 +61,14 @@ def in_parallel(
 
 
 class FileOutcome(NamedTuple):
-    """The outcome for a file.
+    """The outcome for a file."""
 
-    Attributes:
-        path: Path of the file; for a member of an archive, that of the archive first.
-        outcome: As of a `Publication`; or "skipped": it is not a debug file;
-            "failed": it is a debug file with an error.
-        reason: Why it was skipped or failed; or as `Publication.note`.
-        entry: The module in the store, if it was added.
-    """
-
-    path: str
+    path: str  # path of the file; for a member of an archive, that of the archive first
+    # as of a `Publication`; or "skipped": it is not a debug file; "failed": it is a
+    # debug file with an error
     outcome: str
-    reason: str = ""
-    entry: Entry | None = None
+    reason: str = ""  # why it was skipped or failed; or as `Publication.note`
+    entry: Entry | None = None  # the module in the store, if it was added
 
 
 class _Found(NamedTuple):

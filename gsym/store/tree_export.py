@@ -26,17 +26,11 @@ if TYPE_CHECKING:
 
 
 class ExportedModule(NamedTuple):
-    """The result for a module.
+    """The result for a module."""
 
-    Attributes:
-        entry: The module.
-        path: Path of its file in the folder or archive.
-        reason: Why it was not written; else "".
-    """
-
-    entry: Entry
-    path: str
-    reason: str = ""
+    entry: Entry  # the module
+    path: str  # path of its file in the folder or archive
+    reason: str = ""  # why it was not written; else ""
 
 
 _ZIP = ".zip"

@@ -9,40 +9,10 @@ import gsym.reading.reader
 from gsym.errors import FormatError, GsymError
 from gsym.modules.key import compare
 from gsym.records import NamedTuple
-from gsym.store.aliases import (
-    add_aliases,
-    alias_target,
-    parse_target,
-    read_aliases,
-    replacement,
-)
+from gsym.store import aliases, layout
 from gsym.store.collection import remove_all_leftovers
-from gsym.store.layout import (
-    BUILD_IDS,
-    CODE_IDS,
-    ENTRY_ROOTS,
-    EVICTED,
-    LINK_ROOTS,
-    LOCKS,
-    MARKER,
-    SERVED,
-    TEMPORARY,
-    aliases_of,
-    debug_id_of_slot,
-    files_of,
-    link_of_slot,
-    names_in,
-    normal_debug_id,
-    shelf_of_slot,
-    shelves_in,
-    slot_of_folder,
-)
 from gsym.store.locking import is_abandoned
-from gsym.store.publication import (
-    published_folder,
-    remove_module,
-    swap_lock,
-)
+from gsym.store.publication import published_folder, remove_module, swap_lock
 from gsym.store.sidecar import read_entry
 from gsym.verification.check import check_structure
 
@@ -55,21 +25,23 @@ if TYPE_CHECKING:
 
 
 class StoreFinding(NamedTuple):
-    """A problem in a store.
+    """A problem in a store."""
 
-    Attributes:
-        path: Path of the file, link or folder, relative to the store.
-        reason: The problem.
-        is_repaired: Whether it was repaired by removing or creating the path.
-    """
-
-    path: str
-    reason: str
+    path: str  # path of the file, link or folder, relative to the store
+    reason: str  # the problem
+    # whether it was repaired by removing or creating the path
     is_repaired: bool = False
 
 
-_OWN_FOLDERS = {*ENTRY_ROOTS, *LINK_ROOTS, LOCKS, TEMPORARY, EVICTED, ".misses"}
-_ALIAS_FOLDERS = {BUILD_IDS, CODE_IDS}
+_OWN_FOLDERS = {
+    *layout.ENTRY_ROOTS,
+    *layout.LINK_ROOTS,
+    layout.LOCKS,
+    layout.TEMPORARY,
+    layout.EVICTED,
+    ".misses",
+}
+_ALIAS_FOLDERS = {layout.BUILD_IDS, layout.CODE_IDS}
 
 
 def verify_store(
@@ -93,7 +65,7 @@ def verify_store(
         OSError: It cannot be read, or not repaired.
     """
     slots = list(store.slots())
-    if not slots and not os.path.exists(os.path.join(store.path, MARKER)):
+    if not slots and not os.path.exists(os.path.join(store.path, layout.MARKER)):
         raise GsymError("not a store", path=store.path)
     verification = _Verification(store.path, repair=repair, quick=quick)
     # Checked again at the end, as a new folder is not locked immediately.
@@ -115,7 +87,7 @@ class _Verification:
     # ---- modules
 
     def check_module(self, slot: str) -> Iterator[StoreFinding]:
-        link = link_of_slot(slot)
+        link = layout.link_of_slot(slot)
         folder = published_folder(self._store, slot)
         if folder is None:
             return  # removed meanwhile
@@ -136,17 +108,18 @@ class _Verification:
         """
         normal = ""
         with suppress(ValueError):
-            normal = normal_debug_id(debug_id_of_slot(slot))
-        if normal != debug_id_of_slot(slot):
+            normal = layout.normal_debug_id(layout.debug_id_of_slot(slot))
+        if normal != layout.debug_id_of_slot(slot):
             raise FormatError("the name of the link is not a debug id")
-        shelf = os.path.join(self._store, shelf_of_slot(slot))
-        if os.path.dirname(folder) != shelf or slot_of_folder(folder) != slot:
+        shelf = os.path.join(self._store, layout.shelf_of_slot(slot))
+        if os.path.dirname(folder) != shelf or layout.slot_of_folder(folder) != slot:
             raise FormatError("the link points to the folder of another module")
         entry = read_entry(folder)
-        if entry.identity.debug_id != debug_id_of_slot(slot):
+        if entry.identity.debug_id != layout.debug_id_of_slot(slot):
             raise FormatError(f"its record has debug id {entry.identity.debug_id}")
         sizes = [
-            os.path.getsize(os.path.join(folder, file)) for file in files_of(entry)
+            os.path.getsize(os.path.join(folder, file))
+            for file in layout.files_of(entry)
         ]
         if sum(sizes) != entry.size:
             raise FormatError(f"its files have {sum(sizes)} bytes, not {entry.size}")
@@ -181,14 +154,14 @@ class _Verification:
     def _check_own_aliases(self, entry: Entry) -> Iterator[StoreFinding]:
         """Check that all aliases of a module exist."""
         slot, folder = entry.slot, entry.folder
-        wanted = {**read_aliases(folder), **aliases_of(entry)}
+        wanted = {**aliases.read_aliases(folder), **layout.aliases_of(entry)}
         if not self._missing(wanted, slot):
             return
         with self._settled(slot):
             is_there = published_folder(self._store, slot) == folder
             missing = self._missing(wanted, slot) if is_there else {}
             if self._repair:
-                add_aliases(self._store, folder, slot, missing)
+                aliases.add_aliases(self._store, folder, slot, missing)
         for alias in sorted(missing):
             yield StoreFinding(alias, "the link is missing", self._repair)
 
@@ -199,7 +172,7 @@ class _Verification:
         return {
             alias: file
             for alias, file in wanted.items()
-            if not exists(alias) and not exists(replacement(alias, slot))
+            if not exists(alias) and not exists(aliases.replacement(alias, slot))
         }
 
     @contextmanager
@@ -224,8 +197,8 @@ class _Verification:
             except OSError:
                 yield StoreFinding(alias, "not a link, and not part of a store")
                 continue
-            slot, file = parse_target(target)
-            if target != alias_target(alias, slot, file):
+            slot, file = aliases.parse_target(target)
+            if target != aliases.alias_target(alias, slot, file):
                 yield StoreFinding(alias, f"a link to {target}, which is not a module")
             elif not os.path.exists(path):
                 yield from self._check_dead_link(alias, slot)
@@ -243,17 +216,17 @@ class _Verification:
             yield StoreFinding(alias, "the link is broken", self._repair)
 
     def _all_aliases(self) -> Iterator[str]:
-        for top in names_in(self._store):
-            if top in _OWN_FOLDERS or top in {MARKER, SERVED}:
+        for top in layout.names_in(self._store):
+            if top in _OWN_FOLDERS or top in {layout.MARKER, layout.SERVED}:
                 continue
             if top.startswith(".") and top not in _ALIAS_FOLDERS:
                 continue  # not part of a store
             if not os.path.isdir(os.path.join(self._store, top)):
                 yield top
-            for name in names_in(os.path.join(self._store, top)):
+            for name in layout.names_in(os.path.join(self._store, top)):
                 inner = os.path.join(self._store, top, name)
                 if os.path.isdir(inner) and not os.path.islink(inner):
-                    for last in names_in(inner):
+                    for last in layout.names_in(inner):
                         yield f"{top}/{name}/{last}"
                 else:
                     yield f"{top}/{name}"
@@ -262,8 +235,8 @@ class _Verification:
 
     def abandoned_folders(self) -> set[str]:
         """Temporary folders that no process seems to own."""
-        root = os.path.join(self._store, TEMPORARY)
-        paths = {os.path.join(root, name) for name in names_in(root)}
+        root = os.path.join(self._store, layout.TEMPORARY)
+        paths = {os.path.join(root, name) for name in layout.names_in(root)}
         return {path for path in paths if is_abandoned(path)}
 
     def check_leftovers(self, temporary: set[str]) -> Iterator[StoreFinding]:
@@ -274,10 +247,10 @@ class _Verification:
             return
         for path in sorted(temporary & self.abandoned_folders()):
             yield self._left(path, is_repaired=False)
-        for shelf in shelves_in(self._store):
-            for name in names_in(shelf):
+        for shelf in layout.shelves_in(self._store):
+            for name in layout.names_in(shelf):
                 path = os.path.join(shelf, name)
-                if self._is_left(path, slot_of_folder(path)):
+                if self._is_left(path, layout.slot_of_folder(path)):
                     yield self._left(path, is_repaired=False)
 
     def _is_left(self, path: str, slot: str) -> bool:

@@ -27,23 +27,18 @@ if TYPE_CHECKING:
 
 
 class Layout(NamedTuple):
-    """The layout of a store.
+    """The layout of a store."""
 
-    Attributes:
-        name: Its name in reports.
-        needs: The required fields of a key, for people.
-        paths: Returns the paths of a module, relative to the store and with slashes,
-            the best one first; none if the key lacks required fields. `ANY` in a path
-            is a wildcard, for sources that can list files.
-        binaries: Likewise the paths of files with its code, then of those that have
-            its call frame information.
-        sources: Likewise that of the source file that it has under a path.
-    """
-
-    name: str
-    needs: str
+    name: str  # its name in reports
+    needs: str  # the required fields of a key, for people
+    # returns the paths of a module, relative to the store and with slashes, the best
+    # one first; none if the key lacks required fields. `ANY` in a path is a wildcard,
+    # for sources that can list files
     paths: Callable[[ModuleKey], Iterable[str]]
+    # likewise the paths of files with its code, then of those that have its call frame
+    # information
     binaries: Callable[[ModuleKey], Iterable[str]] = lambda _key: ()
+    # likewise that of the source file that it has under a path
     sources: Callable[[ModuleKey, str], Iterable[str]] = lambda _key, _path: ()
 
 
@@ -298,9 +293,7 @@ DEBUGINFOD = Layout(
     _source_by_build_id,
 )
 DEBUGINFOD_CACHE = Layout(
-    "debuginfod cache",
-    _BUILD_ID,
-    lambda key: _by_build_id(key, "", ("gsym", *_KINDS)),
+    "debuginfod cache", _BUILD_ID, lambda key: _by_build_id(key, "", ("gsym", *_KINDS))
 )
 LLDB = Layout("lldb", "a UUID", _lldb)
 STORE = Layout("gsym store", f"a debug id or {_BUILD_ID}", _store)

@@ -5,25 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from gsym.errors import (
-    AmbiguousModuleError,
-    GsymError,
-    NotFoundError,
-    SourceError,
-)
+from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError, SourceError
 from gsym.modules.key import is_hex
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
 from gsym.store.loose_files import LooseFiles
-from gsym.store.sources.foreign_layouts import (
-    ANY,
-    BREAKPAD_TREE,
-    BUILD_ID,
-    DEBUGINFOD_CACHE,
-    LLDB,
-    SYMSTORE,
-    UNIFIED,
-)
+from gsym.store.sources import foreign_layouts
 from gsym.store.sources.source import FoundFile, not_found
 
 TYPE_CHECKING = bool()
@@ -34,7 +21,14 @@ if TYPE_CHECKING:
     from gsym.store.sources.foreign_layouts import Layout
 
 # All are tried; as each path contains an id, they cannot be confused.
-_LAYOUTS = (BREAKPAD_TREE, BUILD_ID, DEBUGINFOD_CACHE, SYMSTORE, UNIFIED, LLDB)
+_LAYOUTS = (
+    foreign_layouts.BREAKPAD_TREE,
+    foreign_layouts.BUILD_ID,
+    foreign_layouts.DEBUGINFOD_CACHE,
+    foreign_layouts.SYMSTORE,
+    foreign_layouts.UNIFIED,
+    foreign_layouts.LLDB,
+)
 
 
 def open_folder(
@@ -107,7 +101,7 @@ class LocalTree:
             AmbiguousModuleError: There are several.
         """
         full_path = f"{self._path}/{path}"
-        start, any_name, end = full_path.partition(ANY)
+        start, any_name, end = full_path.partition(foreign_layouts.ANY)
         if not any_name:
             return full_path if _is_file(full_path) else ""
         folder, prefix = os.path.split(start)

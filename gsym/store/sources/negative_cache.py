@@ -26,40 +26,26 @@ if TYPE_CHECKING:
 
 
 class MissLifetimes(NamedTuple):
-    """Seconds until the answer of a source expires.
+    """Seconds until the answer of a source expires."""
 
-    Attributes:
-        missing: It does not have the module.
-        failed: It gave no answer.
-        refused: Maximum if its file was refused: first *first_refused* seconds, then as
-            long as the file has already been bad.
-        first_refused: See *refused*.
-    """
-
-    missing: float = 3600
-    failed: float = 60
+    missing: float = 3600  # it does not have the module
+    failed: float = 60  # it gave no answer
+    # maximum if its file was refused: first *first_refused* seconds, then as long as
+    # the file has already been bad
     refused: float = 86400
-    first_refused: float = 2
+    first_refused: float = 2  # see *refused*
 
 
 class Miss(NamedTuple):
-    """A module that was not found.
+    """A module that was not found."""
 
-    Attributes:
-        key: As requested; long names are truncated.
-        attempts: The answer of each source.
-        times: Times of the answers, in seconds since 1970.
-        since: Since when each source has had the same outcome, likewise.
-        asked: Number of requests.
-        last_asked: Time of the last request.
-    """
-
-    key: ModuleKey
-    attempts: tuple[Attempt, ...]
-    times: tuple[float, ...]
+    key: ModuleKey  # as requested; long names are truncated
+    attempts: tuple[Attempt, ...]  # the answer of each source
+    times: tuple[float, ...]  # times of the answers, in seconds since 1970
+    # since when each source has had the same outcome, likewise
     since: tuple[float, ...]
-    asked: int
-    last_asked: float
+    asked: int  # number of requests
+    last_asked: float  # time of the last request
 
 
 _MAX_MODULES = 10_000

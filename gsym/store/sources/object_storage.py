@@ -7,12 +7,7 @@ import time
 from gsym.errors import SourceError
 from gsym.net.buckets import errors_of, open_object_store
 from gsym.net.transfer import inflated_pieces, write_pieces
-from gsym.store.sources.foreign_layouts import (
-    BREAKPAD_TREE,
-    DEBUGINFOD,
-    STORE,
-    UNIFIED,
-)
+from gsym.store.sources.foreign_layouts import BREAKPAD_TREE, DEBUGINFOD, STORE, UNIFIED
 from gsym.store.sources.web_server import FetchedFiles
 
 TYPE_CHECKING = bool()

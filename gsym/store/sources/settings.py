@@ -10,15 +10,7 @@ from gsym.net.buckets import BUCKETS
 from gsym.net.file_server import FileServer
 from gsym.net.limits import TransferLimits
 from gsym.net.web_address import read_web_address
-from gsym.store.sources.foreign_layouts import (
-    BREAKPAD,
-    DEBUGINFOD,
-    DEBUGINFOD_CACHE,
-    GSYM,
-    STORE,
-    SYMSTORE,
-    UNIFIED,
-)
+from gsym.store.sources import foreign_layouts
 from gsym.store.sources.local_trees import LocalTree, open_folder
 from gsym.store.sources.source import SourceList
 from gsym.store.sources.web_server import WebServer
@@ -33,8 +25,17 @@ if TYPE_CHECKING:
     from gsym.store.loose_files import LooseFiles
     from gsym.store.sources.source import Source
 
-_LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
-_LAYOUTS["store"] = STORE
+_LAYOUTS = {
+    each.name: each
+    for each in (
+        foreign_layouts.BREAKPAD,
+        foreign_layouts.DEBUGINFOD,
+        foreign_layouts.GSYM,
+        foreign_layouts.SYMSTORE,
+        foreign_layouts.UNIFIED,
+    )
+}
+_LAYOUTS["store"] = foreign_layouts.STORE
 _WEB = ("http://", "https://")
 _FORMATS = (
     f"folders, http(s)://..., LAYOUT+http(s)://... ({', '.join(sorted(_LAYOUTS))}), "
@@ -146,13 +147,13 @@ class SourceOpener:
         if not settings.servers:
             raise ValueError("source 'debuginfod': DEBUGINFOD_URLS contains no server")
         if os.path.isdir(settings.cache):
-            yield LocalTree(settings.cache, (DEBUGINFOD_CACHE,))
+            yield LocalTree(settings.cache, (foreign_layouts.DEBUGINFOD_CACHE,))
         for each in settings.servers:
             if not each.startswith("file:"):
                 yield self._server(each, "debuginfod", settings.headers)
                 continue
             try:
-                yield LocalTree(folder_of_url(each), (DEBUGINFOD,))
+                yield LocalTree(folder_of_url(each), (foreign_layouts.DEBUGINFOD,))
             except ValueError as error:
                 raise ValueError(f"source '{each}': {error}") from None
 
@@ -162,7 +163,7 @@ class SourceOpener:
             if each.startswith(_WEB):
                 yield self._server(each, "symstore")
             elif each:
-                yield LocalTree(each, (SYMSTORE,))
+                yield LocalTree(each, (foreign_layouts.SYMSTORE,))
 
     def _server(
         self, url: str, layout: str, headers: Iterable[tuple[str, str]] = ()

@@ -73,20 +73,14 @@ def not_found(tried: int) -> NotFoundError:
 
 
 class FoundFile(NamedTuple):
-    """A file that a source has for a module.
+    """A file that a source has for a module."""
 
-    Attributes:
-        path: A file of the source itself, or a download in the folder given to
-            `Source.find`.
-        location: Its origin, for people: a path or a URL without credentials.
-        identity: What the source knows of the module and the file does not contain.
-        code_ids: As `Entry.code_ids`.
-    """
-
+    # a file of the source itself, or a download in the folder given to `Source.find`
     path: str
-    location: str
+    location: str  # its origin, for people: a path or a URL without credentials
+    # what the source knows of the module and the file does not contain
     identity: ModuleKey = ModuleKey()
-    code_ids: tuple[str, ...] = ()
+    code_ids: tuple[str, ...] = ()  # as `Entry.code_ids`
 
     @property
     def is_copy(self) -> bool:
