@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from gsym.conversion.stack_records import StackRecords
     from gsym.reading.reader import Reader
+    from gsym.unwinding.stack_records import StackRecords
 
 
 class ExportReport(NamedTuple):
@@ -186,7 +186,7 @@ def breakpad_blocks(
 
 
 def _stack_records(reader: Reader, binaries: Iterable[str]) -> StackRecords:
-    from gsym.conversion.stack_records import StackRecords
+    from gsym.unwinding.stack_records import StackRecords
 
     return StackRecords(binaries, reader.header.base_address, reader.header.uuid)
 

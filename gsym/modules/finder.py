@@ -121,7 +121,11 @@ class Finder:
         found = best(self._places)
         if not found.has_lines:
             if self._store is not None and has_id(key):
-                found = _better(found, self._store.open(key), attempts)
+                stored = self._store.open(key)
+                attempts += stored.attempts
+                is_more = stored.has_lines or found.reader is None
+                if stored.reader is not None and is_more:
+                    found = stored.copied(found.path, stored.unsure)
             if found.reader is None and found.find_files is None:
                 found = best(self._last)
         found.attempts = tuple(attempts)
@@ -204,16 +208,6 @@ def find_in(
         last=[PathOfKey(os.curdir)] if at_paths else (),
         search={"debug_file_directories": debug, **SEARCH},
     )
-
-
-def _better(
-    known: OpenModule, stored: OpenModule, attempts: list[Attempt]
-) -> OpenModule:
-    """The module of the store or of a server, if it is more than what is known."""
-    attempts += stored.attempts
-    if stored.reader is None or (known.reader is not None and not stored.has_lines):
-        return known
-    return stored.copied(known.path, stored.unsure)
 
 
 def _rank(module: OpenModule) -> tuple[bool, bool]:

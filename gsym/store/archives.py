@@ -10,6 +10,11 @@ from struct import Struct
 
 from gsym.containers.cabinet import inflated_name
 from gsym.containers.inflation import believable_size, limited
+from gsym.containers.package_formats import (
+    cpio_files,
+    seek_data_of_deb,
+    seek_data_of_rpm,
+)
 from gsym.containers.recognition import (
     COMPRESSED,
     PACKAGES,
@@ -20,7 +25,6 @@ from gsym.containers.recognition import (
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
 from gsym.store.layout import name_problem
-from gsym.store.package_formats import cpio_files, seek_data_of_deb, seek_data_of_rpm
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

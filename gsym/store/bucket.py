@@ -71,10 +71,11 @@ class BucketStore:
         if len(debug_id) > layout.GUID_DIGITS:
             folder = layout.link_of_slot(debug_id)
             # Whoever writes the record decides which module it is.
-            if self._create(f"{folder}/{layout.SIDECAR}", text) or self._is_of(
-                folder, entry
-            ):
-                return self._create(f"{folder}/{layout.GSYM_FILE}", data)
+            path = f"{folder}/{layout.GSYM_FILE}"
+            is_mine = self._create(f"{folder}/{layout.SIDECAR}", text)
+            first = entry if is_mine else self._parsed(folder, path)
+            if not first.compare(entry.identity).is_refused:
+                return self._create(path, data)
         self._listed.pop(debug_id[:2], None)
         for other in self._further(debug_id):
             is_other = other.identity.debug_id != debug_id
@@ -84,11 +85,6 @@ class BucketStore:
         self._create(f"{folder}/{layout.SIDECAR}", text)
         self._listed.pop(debug_id[:2], None)
         return self._create(f"{folder}/{layout.GSYM_FILE}", data)
-
-    def _is_of(self, folder: str, entry: Entry) -> bool:
-        """Whether the record in a folder is of the same build as a module."""
-        found = self._parsed(folder, f"{folder}/{layout.GSYM_FILE}")
-        return not found.compare(entry.identity).is_refused
 
     def _create(self, path: str, data: bytes) -> bool:
         from obstore.exceptions import AlreadyExistsError

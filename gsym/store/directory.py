@@ -229,6 +229,9 @@ class Store:
         instance_of("identity", identity, ModuleKey)
         checked = layout.checked_identity(identity)
         self._prepare()
+        notes = missing[:_MAX_NOTES]
+        # Of temporary folders, which are gone when the notes are read.
+        passing = re.escape(os.path.join(self.path, layout.TEMPORARY, "")) + "[^/]*/"
         lasting = tuple(
             each
             for each in wanted
@@ -240,7 +243,7 @@ class Store:
             uuid=uuid,
             quality=quality,
             source=source,
-            missing=tuple(map(self._lasting, missing[:_MAX_NOTES])),
+            missing=tuple(re.sub(passing, "", note)[:_MAX_NOTE] for note in notes),
             wanted=lasting[:_MAX_WANTED],
             code_ids=tuple(map(str.upper, code_ids)),
         )
@@ -394,11 +397,6 @@ class Store:
             )
         self._known.keep(target, entry)
         return entry
-
-    def _lasting(self, note: str) -> str:
-        """A message without the paths of temporary folders, which are gone by then."""
-        root = re.escape(os.path.join(self.path, layout.TEMPORARY, ""))
-        return re.sub(f"{root}[^/]*/", "", note)[:_MAX_NOTE]
 
     def _keep(
         self,

@@ -135,7 +135,13 @@ def _writer(output: str) -> Iterator[Callable[[str, Write], None]]:
     """A function that takes the path of a file and a function that writes it."""
     suffix = next((each for each in (*_TARS, _ZIP) if output.endswith(each)), "")
     if not suffix:
-        yield partial(_put_into_folder, output)
+
+        def put_into_folder(path: str, write: Write) -> None:
+            target = os.path.join(output, path)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            write(target)
+
+        yield put_into_folder
         return
     from tempfile import TemporaryDirectory
 
@@ -143,23 +149,16 @@ def _writer(output: str) -> Iterator[Callable[[str, Write], None]]:
     folder = os.path.dirname(os.path.abspath(output))
     with TemporaryDirectory(prefix=".gsym-export-", dir=folder) as temporary:
         archive = os.path.join(temporary, "archive")
+        file = os.path.join(temporary, "file")
         with _archive(archive, suffix) as add:
-            yield partial(_put_into_archive, os.path.join(temporary, "file"), add)
+
+            def put_into_archive(path: str, write: Write) -> None:
+                write(file)
+                add(file, path)
+                os.unlink(file)
+
+            yield put_into_archive
         os.replace(archive, output)
-
-
-def _put_into_folder(folder: str, path: str, write: Write) -> None:
-    target = os.path.join(folder, path)
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    write(target)
-
-
-def _put_into_archive(
-    temporary: str, add: Callable[[str, str], object], path: str, write: Write
-) -> None:
-    write(temporary)
-    add(temporary, path)
-    os.unlink(temporary)
 
 
 @contextmanager

@@ -24,7 +24,6 @@ FOLDERS = (
     "containers",
     "unwinding",
     "modules.key",
-    "modules.part",
     "reading",
     "writing",
     "net",

@@ -160,32 +160,45 @@ def _build(job: Any) -> object:
 
 
 class StackFrame(NamedTuple):
-    """A frame of a stack, symbolicated or not."""
+    """A frame of a stack, symbolicated or not.
 
-    module: str  # name of the module, or "<unknown>"
-    module_offset: int  # from the base of the module; -1 if unknown
-    function: str | None = None  # none if unknown
-    # from the start of the function, if the server returned it
+    Attributes:
+        module: Name of the module, or "<unknown>".
+        module_offset: From the base of the module; -1 if unknown.
+        function: None if unknown.
+        function_offset: From the start of the function, if the server returned it.
+        file: Path of the source; "" if unknown.
+        line: In *file*, from 1; 0 if unknown.
+        inlines: (function, file, line) of inlined calls, innermost first.
+        function_size: In bytes; 0 if unknown.
+    """
+
+    module: str
+    module_offset: int
+    function: str | None = None
     function_offset: int | None = None
-    file: str = ""  # path of the source; "" if unknown
-    line: int = 0  # in *file*, from 1; 0 if unknown
-    # (function, file, line) of inlined calls, innermost first
+    file: str = ""
+    line: int = 0
     inlines: tuple[tuple[str, str, int], ...] = ()
-    function_size: int = 0  # in bytes; 0 if unknown
+    function_size: int = 0
 
 
 class JobAnswer(NamedTuple):
-    """The result of a job."""
+    """The result of a job.
 
-    # the stacks of the job, with as many frames
+    Attributes:
+        stacks: The stacks of the job, with as many frames.
+        found_modules: By "name/id": whether it was found; None if no frame needed it.
+        error: Why the server refused the job, or "".
+        unsure: By "name/id": why it may be another build than the one that was asked
+            for. Modules that are surely right are left out.
+        problems: By "name/id": why the server does not search for it.
+    """
+
     stacks: tuple[tuple[StackFrame, ...], ...] = ()
-    # by "name/id": whether it was found; None if no frame needed it
     found_modules: dict[str, bool | None] = {}  # noqa: RUF012
-    error: str = ""  # why the server refused the job, or ""
-    # by "name/id": why it may be another build than the one that was asked for. Modules
-    # that are surely right are left out
+    error: str = ""
     unsure: dict[str, str] = {}  # noqa: RUF012
-    # by "name/id": why the server does not search for it
     problems: dict[str, str] = {}  # noqa: RUF012
 
 

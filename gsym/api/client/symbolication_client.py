@@ -40,24 +40,36 @@ if TYPE_CHECKING:
 
 
 class ClientSettings(NamedTuple):
-    """The settings of a client."""
+    """The settings of a client.
 
-    user_agent: str = ""  # the header `User-Agent`; "" for that of this package
-    # (name, value) of further headers, such as a token
+    Attributes:
+        user_agent: The header `User-Agent`; "" for that of this package.
+        headers: (name, value) of further headers, such as a token.
+        waits: Seconds before each retry of a temporary failure, which the logger
+            `gsym.client` tells. A server to which no connection can be opened is not
+            asked again.
+        longest_wait: Maximum seconds of a wait that a server asks for.
+        connect_timeout: Seconds for opening a connection.
+        timeout: Seconds for the next bytes of the response. A server that has to fetch
+            and parse symbols takes minutes.
+        total_timeout: Seconds for a request, with all attempts and waits.
+        most_jobs: In one request.
+        most_frames: In one request.
+        most_bytes: Of a response, inflated.
+        compresses: Whether requests are compressed by gzip, which not every server
+            supports.
+    """
+
+    user_agent: str = ""
     headers: tuple[tuple[str, str], ...] = ()
-    # seconds before each retry of a temporary failure, which the logger `gsym.client`
-    # tells. A server to which no connection can be opened is not asked again
     waits: tuple[float, ...] = (0, 1, 2, 3, 4, 5)
-    longest_wait: float = 60.0  # maximum seconds of a wait that a server asks for
-    connect_timeout: float = 10.0  # seconds for opening a connection
-    # seconds for the next bytes of the response. A server that has to fetch and parse
-    # symbols takes minutes
+    longest_wait: float = 60.0
+    connect_timeout: float = 10.0
     timeout: float = 300.0
-    total_timeout: float = 900.0  # seconds for a request, with all attempts and waits
-    most_jobs: int = 10  # in one request
-    most_frames: int = 10_000  # in one request
-    most_bytes: int = 256 << 20  # of a response, inflated
-    # whether requests are compressed by gzip, which not every server supports
+    total_timeout: float = 900.0
+    most_jobs: int = 10
+    most_frames: int = 10_000
+    most_bytes: int = 256 << 20
     compresses: bool = False
 
 

@@ -218,11 +218,6 @@ def store_debug_ids(key: ModuleKey) -> Iterable[str]:
     return ()
 
 
-def _store(key: ModuleKey) -> Iterator[str]:
-    for debug_id in store_debug_ids(key):
-        yield f"{link_of_slot(debug_id)}/{GSYM_FILE}"
-
-
 # ---- Microsoft's tools: NAME/KEY/NAME
 
 
@@ -296,7 +291,11 @@ DEBUGINFOD_CACHE = Layout(
     "debuginfod cache", _BUILD_ID, lambda key: _by_build_id(key, "", ("gsym", *_KINDS))
 )
 LLDB = Layout("lldb", "a UUID", _lldb)
-STORE = Layout("gsym store", f"a debug id or {_BUILD_ID}", _store)
+STORE = Layout(
+    "gsym store",
+    f"a debug id or {_BUILD_ID}",
+    lambda key: (f"{link_of_slot(e)}/{GSYM_FILE}" for e in store_debug_ids(key)),
+)
 SYMSTORE = Layout(
     "symstore", f"{_NAMES}, or {_BUILD_ID}", _symstore, _binary_in_symstore
 )

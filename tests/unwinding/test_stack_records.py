@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.conversion.stack_records import StackRecords
+from gsym.unwinding.stack_records import StackRecords
 from tests.conftest import find_peer
 from tests.inputs import elf, pe
 
