@@ -264,7 +264,7 @@ def module_of(binary: ObjectFile) -> ModuleKey:
 def _elf_module_of(binary: ObjectFile) -> ModuleKey:
     """Module of an ELF file with a build id that is not of Go, by the engine."""
     from gsym.engine.text_buffer import text_by  # not to compare files
-    from gsym.reading.module_part import read_key
+    from gsym.modules.part import read_key
 
     name, architecture = os.fsencode(basename(binary.path)), binary.architecture
     spelled = os.fsencode(_ARCHITECTURES.get(architecture, architecture))

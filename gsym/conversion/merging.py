@@ -15,7 +15,7 @@ from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import ffi, lib
 from gsym.errors import FormatError, UuidMismatchError
 from gsym.modules.key import ModuleKey, compare, completed
-from gsym.reading.module_part import read_module_part
+from gsym.modules.part import read_module_part
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import is_same_file
 from gsym.writing.data_part import data_part_of, merge_data_parts

@@ -21,7 +21,7 @@ from gsym.modules.key import (
     uuid_code_id,
     uuid_debug_id,
 )
-from gsym.reading.module_part import module_part
+from gsym.modules.part import module_part
 from gsym.records import NamedTuple
 from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
 

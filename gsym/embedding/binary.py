@@ -13,7 +13,7 @@ from struct import Struct
 
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, LimitError, UnsupportedError
-from gsym.reading.module_part import module_part
+from gsym.modules.part import module_part
 from gsym.records import NamedTuple
 from gsym.writing.creator_handle import finish_creator, iter_finished
 

@@ -200,7 +200,7 @@ def module_named(images: Images) -> ModuleKey | None:
     A part that contradicts the UUID is ignored: a tool has changed one of them.
     """
     from gsym.modules.key import fits_uuid
-    from gsym.reading.module_part import FOOTER_SIZE, MOST_BYTES, read_module_part
+    from gsym.modules.part import FOOTER_SIZE, MOST_BYTES, read_module_part
 
     named = read_module_part(images.tail(FOOTER_SIZE + MOST_BYTES))
     fits = named is not None and fits_uuid(named, images.uuid)
@@ -316,14 +316,14 @@ class Reader:
     @property
     def module_part_size(self) -> int:
         """Bytes of the part that names the module, or 0."""
-        from gsym.reading.module_part import FOOTER_SIZE, module_part_start
+        from gsym.modules.part import FOOTER_SIZE, module_part_start
 
         return self.size - module_part_start(self._images.tail(FOOTER_SIZE), self.size)
 
     @property
     def source_part_size(self) -> int:
         """Bytes of the part with source files, or 0."""
-        from gsym.reading.module_part import source_part_start
+        from gsym.modules.part import source_part_start
 
         start = source_part_start(self.tail, self.size)
         return self.size - self.module_part_size - start

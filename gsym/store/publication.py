@@ -27,7 +27,7 @@ from gsym.modules.key import (
     completed,
     is_windows,
 )
-from gsym.reading.module_part import module_part_start
+from gsym.modules.part import module_part_start
 from gsym.records import NamedTuple
 from gsym.store import layout, locking
 from gsym.store.aliases import (

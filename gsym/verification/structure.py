@@ -15,7 +15,7 @@ from gsym.engine.native import lib, to_bytes
 from gsym.errors import FormatError
 from gsym.model import UINT64_END
 from gsym.modules.key import fits_uuid, is_hex, read_debug_id
-from gsym.reading.module_part import (
+from gsym.modules.part import (
     FOOTER_SIZE,
     end_without_parts,
     module_part_start,

@@ -15,7 +15,7 @@ from struct import Struct
 
 from gsym.errors import GsymError
 from gsym.model import FunctionInfo
-from gsym.reading.module_part import end_without_parts
+from gsym.modules.part import end_without_parts
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

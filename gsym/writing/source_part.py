@@ -28,7 +28,7 @@ from itertools import pairwise
 from struct import Struct
 
 from gsym.errors import FormatError
-from gsym.reading.module_part import (
+from gsym.modules.part import (
     FILE_MULTIPLE,
     FOOTER_SIZE,
     SOURCES_MAGIC,

@@ -23,7 +23,7 @@ from gsym.confined.confinement import ChildLimits
 from gsym.confined.process import ConfinedError, run_confined
 from gsym.errors import FormatError, GsymError, UuidMismatchError
 from gsym.modules.key import ModuleKey, elf_debug_id, key_of_build_id
-from gsym.reading.module_part import module_part_start
+from gsym.modules.part import module_part_start
 from gsym.server.modules import make_symbolizer
 from gsym.server.settings import Settings
 from gsym.store.adding import add_file

@@ -9,7 +9,7 @@ import pytest
 
 import gsym
 from gsym import FunctionInfo, InlineInfo, LineEntry, ModuleKey, Range
-from gsym.reading.module_part import module_part
+from gsym.modules.part import module_part
 from tests import oracle
 from tests.breakpad_file import Frame, SymbolFile
 from tests.conversions import words

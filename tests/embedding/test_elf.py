@@ -10,7 +10,7 @@ import pytest
 
 import gsym
 from gsym.modules.key import ModuleKey
-from gsym.reading.module_part import module_part
+from gsym.modules.part import module_part
 from gsym.reading.statistics import measure
 from gsym.verification.check import check_structure
 from tests.embeddings import (

@@ -21,7 +21,7 @@ from gsym.modules.key import (
     key_of_uuid,
     keys_of_text,
 )
-from gsym.reading.module_part import (
+from gsym.modules.part import (
     FOOTER_SIZE,
     key_text,
     module_part,

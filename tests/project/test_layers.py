@@ -24,6 +24,7 @@ FOLDERS = (
     "containers",
     "unwinding",
     "modules.key",
+    "modules.part",
     "reading",
     "writing",
     "net",

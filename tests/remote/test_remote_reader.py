@@ -12,7 +12,7 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.modules.key import ModuleKey
-from gsym.reading.module_part import module_part
+from gsym.modules.part import module_part
 from gsym.remote import reader as remote_reader
 from gsym.remote.sparse_image import HEAD_SIZE
 from tests.creations import create

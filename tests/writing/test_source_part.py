@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 import gsym
 from gsym.cli.main import main
 from gsym.modules.key import ModuleKey
-from gsym.reading.module_part import FILE_MULTIPLE, module_part
+from gsym.modules.part import FILE_MULTIPLE, module_part
 from gsym.reading.statistics import measure
 from gsym.writing.source_part import (
     MAX_SOURCE,

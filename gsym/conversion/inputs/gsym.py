@@ -12,7 +12,7 @@ from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import ffi, lib
 from gsym.errors import UnsupportedError
 from gsym.modules.key import ModuleKey
-from gsym.reading.module_part import read_module_part
+from gsym.modules.part import read_module_part
 from gsym.writing.data_part import data_part_of
 from gsym.writing.selection import ImageSource
 from gsym.writing.source_part import sources_of
