@@ -326,7 +326,7 @@ class _Answering:
                 )
 
     def _begin(self, *, is_gathered: bool) -> Known:
-        """What is known before a batch; of a gathered one, what was learned."""
+        """Answers known before a batch; of a gathered one, those that were learned."""
         known = self._known
         if known is not None and known.learned and is_gathered:
             return known

@@ -117,7 +117,12 @@ class Symbolizer:
         return self._mapped
 
     def is_open(self, key: ModuleKey) -> bool:
-        """Whether the module is open by this key."""
+        """Whether the module is open by this key.
+
+        Raises:
+            TypeError: *key* is not a `ModuleKey`.
+        """
+        instance_of("key", key, ModuleKey)
         with self._lock:
             return _cache_key(key) in self._open
 
