@@ -1,6 +1,7 @@
 /* list.c - allocate memory for lists, and join ranges. */
 #include "base/list.h"
 #include "base/sort.h"
+#include "base/system.h"
 
 bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size) {
     void *old, *grown;
@@ -14,6 +15,10 @@ bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size
     memcpy(items, &grown, sizeof grown);
     *capacity = wanted;
     return true;
+}
+
+void array_rest(void *items, size_t size, size_t kept) {
+    if (size > kept) pages_release((char *)items + kept, size - kept);
 }
 
 bool ranges_append(range_list *ranges, const range_list *more) {

@@ -8,6 +8,9 @@
  * False where memory ran out. */
 bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size);
 
+/* Give back the pages of an array of `size` bytes, but for the first `kept` bytes. */
+void array_rest(void *items, size_t size, size_t kept);
+
 /* A growing array, empty when zeroed; its items are freed with free(). */
 #define LIST(type)              \
     struct {                    \
@@ -28,6 +31,11 @@ bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size
 /* Return a pointer to item `at`, which may be the end; NULL for a list without memory,
  * because C leaves NULL + 0 undefined. */
 #define LIST_FROM(list, at) ((list).items == NULL ? NULL : (list).items + (at))
+
+/* Give the memory of a list back to the system, but for the first `kept` bytes. Its items are
+ * lost; it keeps its capacity. */
+#define LIST_REST(list, kept)                                                            \
+    array_rest((list).items, (list).count * sizeof *(list).items, kept)
 
 /* Binary search in [low, count): set `low` to the first index for which `is_before`, an
  * expression of `middle`, is false. It must be true for all lower indexes and false for all

@@ -38,7 +38,7 @@ static inline void sync_announce(sync_gate *gate) {
 /* Let the system drop the whole pages of these bytes, which are part of a mapped file; it
  * reads them again when they are used. */
 void pages_release(const void *bytes, size_t size);
-#define PAGES_DROP_SIZE (4u << 20) /* bytes that a sequential reader drops at once */
+#define PAGES_DROP_SIZE (1u << 20) /* bytes that a sequential reader drops at once */
 /* Return freed memory that the C library keeps for later to the system. */
 void memory_release(void);
 

@@ -303,13 +303,23 @@ static void begin_record(gsym_creator *creator, const creator_record *record) {
     put_out_piece(&creator->output, small->bytes, small->size);
 }
 
+/* Hand out the body of a record. It is made where the caller wants it, if it fits. */
 static void finish_record(gsym_creator *creator, const creator_record *record) {
-    size_t start = 4 + creator->strp_size;
-    buffer *small = &creator->output.small;
+    creator_output *output = &creator->output;
+    buffer *small = &output->small;
+    uint8_t *to = output->room;
+    size_t size;
     if (record->blob == NULL) return;
-    creator_put_blob(creator, record, small);
-    if (!small->failed)
-        put_out_piece(&creator->output, small->bytes + start, small->size - start);
+    size = record->blob_size - creator_record_head_size(creator);
+    if (size > output->room_size) {
+        small->size = 0;
+        if (!buffer_reserve(small, size)) return;
+        to = small->bytes;
+    }
+    if (creator_put_body(creator, record, to))
+        put_out_piece(output, to, size);
+    else
+        small->failed = true;
 }
 
 static void put_out_padding(creator_output *output) {
@@ -405,11 +415,13 @@ gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capa
         size_t left = capacity - size;
         size_t step = output->piece_left < left ? output->piece_left : left;
         if (step == 0) {
+            output->room = bytes + size;
+            output->room_size = left;
             if (!next_piece(creator)) break;
             if (output->small.failed) return gsym_fail_memory(error);
             continue;
         }
-        memcpy(bytes + size, output->piece, step);
+        if (output->piece != bytes + size) memcpy(bytes + size, output->piece, step);
         output->piece += step;
         output->piece_left -= step;
         size += step;

@@ -71,7 +71,7 @@ bool record_order_same_bytes(const creator_record *left,
 
 record_parts record_order_cut(const gsym_creator *creator, const creator_record *record,
                               gsym_info_type type) {
-    cursor c = cursor_at(record->blob, record->blob_size, 4 + creator->strp_size,
+    cursor c = cursor_at(record->blob, record->blob_size, creator_record_head_size(creator),
                          creator_big_endian(creator));
     record_parts parts = {.before = (size_t)cursor_offset(&c)};
     record_info info;

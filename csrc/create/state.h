@@ -84,6 +84,8 @@ typedef struct creator_output {
     const uint8_t *piece; /* bytes that come next */
     size_t piece_left;
     uint64_t offset; /* offset in the file of the end of the piece */
+    uint8_t *room;   /* where the caller wants the next piece */
+    size_t room_size;
 } creator_output;
 
 struct gsym_creator {
@@ -119,9 +121,14 @@ struct gsym_creator {
 
 gsym_status creator_check_open(const gsym_creator *creator, gsym_error *error);
 
+/* Return the size of the start of a record: its size and name. */
+static inline uint32_t creator_record_head_size(const gsym_creator *creator) {
+    return 4 + creator->strp_size;
+}
+
 /* Return the size of a bare record, which has only size and name. */
 static inline uint32_t creator_minimum_record_size(const gsym_creator *creator) {
-    return 4 + creator->strp_size + 8;
+    return creator_record_head_size(creator) + 8;
 }
 
 /* Return the size of a record in the file. */
@@ -240,10 +247,10 @@ uint64_t creator_final_strp(const gsym_creator *creator, uint64_t strp);
  * table. False at the end. */
 bool creator_next_strings(const gsym_creator *creator, size_t index, size_t *start_ret,
                           size_t *size_ret);
-/* Put the blob of a record in an empty buffer, with the numbers of strings in the file,
- * but for its own name. */
-void creator_put_blob(const gsym_creator *creator, const creator_record *record,
-                      buffer *out);
+/* Put the blob of a record at `to`, without its size and name, with the numbers of strings
+ * in the file. False if memory ran out. */
+bool creator_put_body(const gsym_creator *creator, const creator_record *record,
+                      uint8_t *to);
 
 /* Sizes in a file. */
 

@@ -42,14 +42,14 @@ static void count_uses(use_counts *uses, uint64_t strp, uint32_t more) {
 typedef struct number_visit {
     const gsym_creator *creator;
     use_counts *uses;
-    uint8_t *bytes; /* a copy of it */
+    uint8_t *bytes; /* a copy of what follows its size and name */
     bool *failed;   /* memory ran out */
 } number_visit;
 
 static void renumber(const number_visit *visit, size_t at) {
     const gsym_creator *creator = visit->creator;
     bool swap = creator->encoded.swap;
-    uint8_t *number = visit->bytes + at;
+    uint8_t *number = visit->bytes + at - creator_record_head_size(creator);
     if (creator->strp_size == 4) {
         uint32_t strp =
             (uint32_t)creator_final_strp(creator, cursor_load32(number, swap));
@@ -135,7 +135,7 @@ static void visit_infos(const number_visit *visit, cursor *record, cursor *merge
 static void visit_record(const gsym_creator *creator, const creator_record *record,
                          use_counts *uses, uint8_t *copy, bool *failed) {
     const number_visit visit = {creator, uses, copy, failed};
-    unsigned head_size = 4 + creator->strp_size; /* size and name */
+    unsigned head_size = creator_record_head_size(creator);
     cursor c = cursor_at(record->blob, record->blob_size, head_size,
                          creator_big_endian(creator));
     cursor merged = {.at = NULL}, child, ignored;
@@ -157,12 +157,13 @@ static void visit_record(const gsym_creator *creator, const creator_record *reco
     }
 }
 
-void creator_put_blob(const gsym_creator *creator, const creator_record *record,
-                      buffer *out) {
-    out->size = 0;
-    buffer_put(out, record->blob, record->blob_size);
-    if (creator->order.moved.count > 0 && !out->failed)
-        visit_record(creator, record, NULL, out->bytes, &out->failed);
+bool creator_put_body(const gsym_creator *creator, const creator_record *record,
+                      uint8_t *to) {
+    unsigned head_size = creator_record_head_size(creator);
+    bool failed = false;
+    memcpy(to, record->blob + head_size, record->blob_size - head_size);
+    if (creator->order.moved.count > 0) visit_record(creator, record, NULL, to, &failed);
+    return !failed;
 }
 
 /* ---- the order ------------------------------------------------------------------- */

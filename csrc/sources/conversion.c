@@ -18,6 +18,7 @@
 #include "sources/unit_pieces.h"
 
 #define RESULTS_PER_THREAD 8
+#define KEPT_SIZE (4u << 20) /* of each kind of list, in units that are done */
 #define MIN_RELEASED (4u << 20) /* bytes of units */
 
 /* Limit: Shared or overlapping line tables */
@@ -375,6 +376,7 @@ static gsym_status intern_parked_units(gsym_conversion *conversion, uint32_t ind
         sync_unlock(&conversion->gate);
         done_pages_drop(&pages);
         status = encode_unit(conversion, index, unit, error);
+        unit_functions_rest(unit, KEPT_SIZE / conversion->result_count);
         sync_lock(&conversion->gate);
         conversion->idle[conversion->idle_count++] = unit;
         sync_announce(&conversion->gate);

@@ -358,16 +358,23 @@ static page_range take_done_pages(debug_file *file, gsym_debug_section which,
     return range;
 }
 
-#define STRINGS_DROP_SIZE (96u << 20) /* bytes of DIEs */
+/* After so many bytes of DIEs, one of so many slices of .debug_str is given back. */
+#define STRINGS_DROP_SIZE (4u << 20)
+#define STRINGS_SLICES 12
 
-/* Return all pages of .debug_str, to which DIEs refer in no order, now and then. */
+/* Return a slice of .debug_str, now and then. DIEs refer to it in no order, so that all of
+ * it is in use all the time, and each slice is read again. */
 static page_range take_strings(debug_file *file, uint64_t done) {
     const dwarf_bytes *section = &file->input.sections[GSYM_DEBUG_STR];
     drop_mark *mark = &file->marks[GSYM_DEBUG_STR];
-    if (!section->is_file_mapping || done < mark->dropped + STRINGS_DROP_SIZE)
+    size_t size = section->size / STRINGS_SLICES + 1;
+    size_t start = (size_t)(done / STRINGS_DROP_SIZE % STRINGS_SLICES) * size;
+    if (!section->is_file_mapping || done < mark->dropped + STRINGS_DROP_SIZE ||
+        start >= section->size)
         return (page_range){NULL, 0};
     mark->dropped = done;
-    return (page_range){section->data, section->size};
+    if (size > section->size - start) size = section->size - start;
+    return (page_range){section->data + start, size};
 }
 
 /* Take the pages of a split unit; and those of its file when all of its units are read,

@@ -19,6 +19,13 @@ void unit_functions_deinit(unit_functions *result) {
     buffer_deinit(&result->arena);
 }
 
+void unit_functions_rest(unit_functions *result, size_t kept) {
+    LIST_REST(result->rows, kept);
+    LIST_REST(result->nodes, kept);
+    LIST_REST(result->ranges, kept);
+    LIST_REST(result->names, kept);
+}
+
 void unit_joiner_deinit(unit_joiner *joiner) {
     unit_walk_deinit(&joiner->walk);
     dwarf_line_table_deinit(&joiner->own_lines);
