@@ -20,6 +20,7 @@ gsym_status object_file_open(const char *path, object_file *file, gsym_error *er
                      gsym_object_open(file->mapping.bytes, file->mapping.size,
                                       &file->object, error),
                      error));
+    gsym_object_mark_mapped(file->object);
     gsym_object_header_get(file->object, &file->header);
     return GSYM_OK;
 }
@@ -64,6 +65,18 @@ static gsym_status joined_size(const object_file *file, gsym_object_section firs
     return GSYM_OK;
 }
 
+/* Copy bytes of the mapped file, whose pages are released on the way. */
+static void copy_mapped(const uint8_t *bytes, size_t size, uint8_t *out) {
+    while (size > 0) {
+        size_t step = size < PAGES_DROP_SIZE ? size : PAGES_DROP_SIZE;
+        memcpy(out, bytes, step);
+        pages_release(bytes, step);
+        out += step;
+        bytes += step;
+        size -= step;
+    }
+}
+
 /* Copy a section to `out`, in the form that the conversion reads. */
 static gsym_status copy_section(object_file *file, const gsym_object_section *section,
                                 uint8_t *out, gsym_unapplied *unapplied,
@@ -71,7 +84,7 @@ static gsym_status copy_section(object_file *file, const gsym_object_section *se
     const uint8_t *bytes = file->mapping.bytes + section->offset;
     size_t size = (size_t)section->uncompressed_size;
     if (section->compression == GSYM_COMPRESSION_NONE)
-        memcpy(out, bytes, size);
+        copy_mapped(bytes, size, out);
     else
         GSYM_TRY(inflate_section(section->compression, bytes, (size_t)section->size, out,
                                  size, section->offset, error));

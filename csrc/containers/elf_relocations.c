@@ -3,6 +3,7 @@
  * A relocatable file needs the part of linking that concerns debug information: each
  * section with code gets an address, and relocations write the addresses into the debug
  * sections. */
+#include "base/system.h"
 #include "containers/elf.h"
 #include "containers/relocations.h"
 
@@ -224,6 +225,7 @@ static void apply_section(const relocation_target *target, const elf_object *elf
     size_t entry_size = (elf->object.header.is_64 ? 8u : 4u) * (has_addend ? 3u : 2u);
     symbol_values symbols = open_symbols(elf, section->link);
     cursor c = elf_section_bytes(elf, section);
+    const uint8_t *released = c.at;
     if (section->type == SHT_CREL) {
         apply_crel(target, &symbols, c, unapplied);
         return;
@@ -232,6 +234,10 @@ static void apply_section(const relocation_target *target, const elf_object *elf
         relocation r = next_relocation(&c, elf, has_addend);
         if (!apply(target, &symbols, &r))
             object_count_unapplied(unapplied, r.offset, r.number);
+        if (GSYM_UNLIKELY((size_t)(c.at - released) >= PAGES_DROP_SIZE)) {
+            if (elf->object.is_file_mapping) pages_release(released, PAGES_DROP_SIZE);
+            released = c.at;
+        }
     }
 }
 

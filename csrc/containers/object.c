@@ -47,6 +47,8 @@ gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **obj
     return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF, Mach-O, PE or WebAssembly file");
 }
 
+void gsym_object_mark_mapped(gsym_object *object) { object->is_file_mapping = true; }
+
 void gsym_object_header_get(const gsym_object *object, gsym_object_header *header_ret) {
     *header_ret = object->header;
 }

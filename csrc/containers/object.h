@@ -17,6 +17,7 @@ struct gsym_object {
     const object_format *format;
     const uint8_t *data;
     size_t size;
+    bool is_file_mapping; /* pages may be released */
     gsym_object_header header;
     /* Indexes of the debug sections, or OBJECT_NO_SECTION; [1] has those of split units. */
     uint32_t debug_sections[2][GSYM_DEBUG_SECTION_COUNT];

@@ -85,6 +85,11 @@ def _map_by_libc(descriptor: int, size: int) -> memoryview:
     return memoryview(ffi.buffer(memory, size)).toreadonly()
 
 
+def is_mapped(data: memoryview) -> bool:
+    """Whether *data* is a part of a mapped file."""
+    return isinstance(data.obj, mmap.mmap)
+
+
 def give_back(data: memoryview, start: int, size: int) -> None:
     """Release the pages of a part of a mapped file; they are read again if needed."""
     owner = data.obj
@@ -94,6 +99,16 @@ def give_back(data: memoryview, start: int, size: int) -> None:
         begin &= -mmap.PAGESIZE
         if begin < end:
             owner.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+def copy_of(data: memoryview) -> memoryview:
+    """Copy a part of a mapped file, whose pages are released on the way."""
+    step = 1 << 20
+    copy = memoryview(bytearray(len(data)))
+    for start in range(0, len(data), step):
+        copy[start : start + step] = data[start : start + step]
+        give_back(data, start, step)
+    return copy
 
 
 def _address(buffer: memoryview | mmap.mmap) -> int:

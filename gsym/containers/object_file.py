@@ -417,11 +417,12 @@ class ObjectFile:
             )
         if not section.has_relocations:
             return Section(payload, is_mapping)
-        from gsym.containers.mapped_file import give_back
+        from gsym.containers.mapped_file import copy_of, give_back, is_mapped
 
+        if is_mapped(self.data):
+            lib.gsym_object_mark_mapped(self.handle)
         if is_mapping:
-            payload = memoryview(bytearray(payload))
-            give_back(self.data, 0, len(self.data))
+            payload = copy_of(payload)
         distrusted = self._relocate(payload, section.index)
         # Relocations may take more pages than all that is read later.
         give_back(self.data, 0, len(self.data))
