@@ -32,8 +32,8 @@ void array_rest(void *items, size_t size, size_t kept);
  * because C leaves NULL + 0 undefined. */
 #define LIST_FROM(list, at) ((list).items == NULL ? NULL : (list).items + (at))
 
-/* Give the memory of a list back to the system, but for the first `kept` bytes. Its items are
- * lost; it keeps its capacity. */
+/* Give the memory of a list back to the system, but for the first `kept` bytes. Its items
+ * are lost; it keeps its capacity. */
 #define LIST_REST(list, kept)                                                            \
     array_rest((list).items, (list).count * sizeof *(list).items, kept)
 

@@ -97,8 +97,8 @@ typedef struct gsym_object_section {
 gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **object_ret,
                              gsym_error *error);
 void gsym_object_close(gsym_object *object);
-/* Say that `data` is a mapped file: pages with relocations that were applied may be released
- * (MADV_DONTNEED). */
+/* Say that `data` is a mapped file: pages with relocations that were applied may be
+ * released (MADV_DONTNEED). */
 void gsym_object_mark_mapped(gsym_object *object);
 void gsym_object_header_get(const gsym_object *object, gsym_object_header *header_ret);
 /* Add a number to the addresses of `object`, which has debug information or symbols of
