@@ -28,6 +28,9 @@ enum { MAX_INSTRUCTION_SIZE = 15 };
  * near and far, direct and indirect, SYSCALL and INT n. */
 unsigned x86_instruction_size(const cursor *code, bool *is_call_ret);
 
+/* Whether an instruction of x86 that begins with a byte may be a call. */
+bool x86_may_begin_call(uint8_t byte);
+
 /* Return the size of the instruction at the cursor, which does not move: 4, or 0 if it is
  * cut off. Calls are BL, BLR and SVC, and BLR with pointer authentication. */
 unsigned aarch64_instruction_size(const cursor *code, bool *is_call_ret);

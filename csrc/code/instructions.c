@@ -357,6 +357,10 @@ unsigned x86_instruction_size(const cursor *code, bool *is_call_ret) {
     return size <= left ? size : 0;
 }
 
+bool x86_may_begin_call(uint8_t byte) {
+    return one_byte_shapes[byte] & (CALL | GROUP | PREFIX | UNDEFINED);
+}
+
 /* In code of 32 bits, 40 to 4F are instructions, not REX, and A0 to A3 have an address of 4
  * bytes. The other instructions that compilers make have the sizes of x86-64. */
 uint32_t gsym_x86_instruction_size(const uint8_t *bytes, size_t size, uint32_t is_64) {

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
+
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from gsym.containers.object_file import ObjectFile
+    from gsym.engine.mapped_image import MappedImage
 
     CData = Any  # a cffi object
 
@@ -74,6 +78,25 @@ class MachineCode:
     def __bool__(self) -> bool:
         """Whether there is any code."""
         return bool(self.handle.count)
+
+    def places(self, mapped: MappedImage, addresses: Sequence[int]) -> bytes:
+        """What is at link-time addresses: of each a set of `gsym_place`.
+
+        Args:
+            mapped: The GSYM file of the binary.
+            addresses: Of 64 bits.
+
+        Raises:
+            FormatError: The file is damaged.
+        """
+        column = array("Q", addresses)
+        found, error = bytearray(len(column)), new_error()
+        status = lib.gsym_code_places(
+            *(self.handle, mapped.image, ffi.from_buffer("uint64_t[]", column)),
+            *(len(column), ffi.from_buffer(found), error),
+        )
+        check(status, error, mapped.path)
+        return bytes(found)
 
     def may_return(self, address: int) -> bool:
         """Whether a call may return to a link-time address.

@@ -11,7 +11,7 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from typing import Literal
 
     from gsym.modules.key import Comparison
@@ -184,10 +184,152 @@ class StackFrame(NamedTuple):
 
     def numbered(self, ordinal: int, heading: int, stack: int) -> StackFrame:
         """The frame at a place in the stacks of its report."""
-        return tuple.__new__(StackFrame, (*self[:_PLACE], ordinal, heading, stack))
+        return _new(StackFrame, (*self[:_PLACE], ordinal, heading, stack))
 
 
 _PLACE = StackFrame._fields.index("ordinal")  # these are the last fields
+_new = tuple.__new__
+
+
+class Reading(NamedTuple):
+    """What a part of some lines may mean, and which of their numbers it has.
+
+    Attributes:
+        frame: The frame that it is in one of the lines.
+        address: Index of its address among the numbers of a line; -1: that of *frame*.
+        plus: Likewise of the bytes from the start of its function.
+    """
+
+    frame: StackFrame
+    address: int = -1
+    plus: int = -1
+
+    def of(self, values: Sequence[int]) -> StackFrame:
+        """The frame in a line that has these numbers."""
+        frame, address, plus = self
+        fields = [*frame]
+        if address >= 0:
+            fields[2] = values[address]
+        if plus >= 0:
+            fields[6] = values[plus]
+        return _new(StackFrame, fields)
+
+
+class LinePattern:
+    """What lines that only differ in their numbers may mean.
+
+    Attributes:
+        form: What such frames are called.
+        spans: The places in a line of what may be frames, in order.
+        readings: What each of these may mean, the likeliest first.
+        modules: The modules of these readings.
+    """
+
+    def __init__(
+        self,
+        form: str,
+        spans: Sequence[tuple[int, int]],
+        readings: Sequence[Sequence[Reading]],
+    ) -> None:
+        self.form = form
+        self.spans = spans
+        self.readings = readings
+        frames = [each.frame for several in readings for each in several]
+        self.modules: set[int] = {each.module for each in frames} - {NO_MODULE}
+        self.sure: int = sum(not several[0].frame.is_guess for several in readings)
+        self.ordinal: int = readings[0][0].frame.ordinal
+
+
+class AlikeLines:
+    """Lines of a pattern.
+
+    Attributes:
+        pattern: What they may mean.
+        numbers: Their numbers, line after line.
+        count: How many lines there are.
+    """
+
+    def __init__(self, pattern: LinePattern) -> None:
+        self.pattern = pattern
+        self.numbers: list[int] = []
+        self.count: int = 0
+
+    def add(self, numbers: Iterable[int]) -> int:
+        """Add the numbers of a line; return the index of the first."""
+        at = len(self.numbers)
+        self.numbers += numbers
+        self.count += 1
+        return at
+
+    @property
+    def width(self) -> int:
+        """How many numbers a line has."""
+        return len(self.numbers) // self.count
+
+    def addresses(self, reading: Reading) -> list[int]:
+        """The address of a reading in each line."""
+        if reading.address < 0:
+            return [reading.frame.address] * self.count
+        return self.numbers[reading.address :: self.width]
+
+    def frames(self, reading: Reading) -> list[StackFrame]:
+        """The frame that a reading is in each line."""
+        numbers, width = self.numbers, self.width
+        starts = range(0, self.count * width, width) if width else [0] * self.count
+        return [reading.of(numbers[at : at + width]) for at in starts]
+
+
+class ReadLine(NamedTuple):
+    """A line with frames among whose readings the binaries decide.
+
+    Attributes:
+        text: The line.
+        alike: It, and the others of its pattern.
+        at: Index of the first of its numbers among theirs.
+        number: Its number in the report.
+        ordinal: The number in the stack of frames without one.
+        heading: As of `StackFrame`.
+        stack: As of `StackFrame`.
+    """
+
+    text: str
+    alike: AlikeLines
+    at: int
+    number: int
+    ordinal: int
+    heading: int
+    stack: int
+
+    @property
+    def values(self) -> Sequence[int]:
+        """Its numbers."""
+        return self.alike.numbers[self.at : self.at + self.alike.width]
+
+    def frames(self) -> list[StackFrame]:
+        """Its frames, each with its other readings."""
+        pattern, values = self.alike.pattern, self.values
+        found: list[StackFrame] = []
+        for span, readings in zip(pattern.spans, pattern.readings, strict=True):
+            frame, *others = (each.of(values) for each in readings)
+            frame = frame._replace(
+                text=self.text[slice(*span)],
+                others=tuple(others),
+                line=self.number,
+                ordinal=self.ordinal if frame.ordinal < 0 else frame.ordinal,
+                heading=self.heading,
+                stack=self.stack,
+            )
+            found.append(frame)
+        return found
+
+    def parts(self) -> Iterator[str | StackFrame]:
+        """Its frames and the texts between them."""
+        end, spans = 0, self.alike.pattern.spans
+        for (start, stop), frame in zip(spans, self.frames(), strict=True):
+            yield self.text[end:start]
+            yield frame
+            end = stop
+        yield self.text[end:]
 
 
 class StackHeading(NamedTuple):
@@ -208,9 +350,9 @@ class ParsedReport(NamedTuple):
     """A parsed report."""
 
     form: str  # the name of the recognized format
-    # Texts and frames in order. If *is_verbatim*, the report is the concatenation of
-    # the texts and those of the frames.
-    parts: tuple[str | StackFrame, ...]
+    # Texts, frames and lines with frames, in order. If *is_verbatim*, the report is the
+    # concatenation of their texts.
+    contents: tuple[str | StackFrame | ReadLine, ...]
     modules: tuple[StackModule, ...]  # the modules of the report
     is_verbatim: bool = True  # false for JSON: the texts are then headings
     notes: tuple[str, ...] = ()  # sentences about omissions
@@ -221,8 +363,31 @@ class ParsedReport(NamedTuple):
     # modules and addresses that the text says to be in a program counter
     counters: Collection[tuple[int, int]] = ()
 
+    @property
+    def parts(self) -> tuple[str | StackFrame, ...]:
+        """Texts and frames in order."""
+        return tuple(parts_of(self.contents))
 
-class _StackNumbers:
+
+def parts_of(
+    contents: Iterable[str | StackFrame | ReadLine],
+) -> Iterator[str | StackFrame]:
+    """Texts and frames in order, without the lines that they are in."""
+    texts: list[str] = []
+    for content in contents:
+        for part in content.parts() if isinstance(content, ReadLine) else (content,):
+            if isinstance(part, str):
+                texts.append(part)
+                continue
+            if text := "".join(texts):
+                yield text
+            texts.clear()
+            yield part
+    if text := "".join(texts):
+        yield text
+
+
+class StackNumbers:
     """Numbers the stacks of a report.
 
     A stack begins after a heading, and with a frame whose number is not greater than
@@ -247,21 +412,6 @@ class _StackNumbers:
         return len(self.stacks) - 1
 
 
-def with_stacks(
-    parts: Iterable[str | StackFrame], headings: Sequence[StackHeading]
-) -> tuple[tuple[str | StackFrame, ...], tuple[StackHeading, ...]]:
-    """The parts of a report with the numbers of their stacks, and the stacks."""
-    numbers = _StackNumbers(headings)
-    found: list[str | StackFrame] = []
-    for part in parts:
-        if not isinstance(part, str):
-            number = numbers.of(part.ordinal, part.heading, part.line)
-            if part.stack != number:
-                part = part.numbered(part.ordinal, part.heading, number)  # noqa: PLW2901
-        found.append(part)
-    return tuple(found), tuple(numbers.stacks)
-
-
 class StackBuilder:
     """Collects the parts of a report in order, within limits."""
 
@@ -274,12 +424,13 @@ class StackBuilder:
         self.counters: set[tuple[int, int]] = set()
         self.heading: int = -1  # index of the last heading, or -1
         self.last: int = 0  # index of the last stack, or 0
-        self._parts: list[str | StackFrame] = []
+        self._parts: list[str | StackFrame | ReadLine] = []
         self._pending: list[str] = []
+        self._alike: dict[LinePattern, AlikeLines] = {}
         self._frames = 0
         self._forms: dict[str, int] = {}
         self._headings: list[StackHeading] = []
-        self._numbers = _StackNumbers(self._headings)
+        self._numbers = StackNumbers(self._headings)
         self._frames_before = 0  # the last heading
         self._modules: list[StackModule] = []
         self._number_of: dict[tuple[ModuleKey, str], int] = {}
@@ -367,6 +518,46 @@ class StackBuilder:
         if after:
             pending.append(after)
 
+    def add_line(
+        self,
+        text: str,
+        pattern: LinePattern,
+        values: Sequence[int],
+        number: int,
+        ordinal: int,
+    ) -> None:
+        """Append a line with frames.
+
+        Args:
+            text: The line.
+            pattern: What it may mean.
+            values: Its numbers.
+            number: As of `ReadLine`.
+            ordinal: As of `ReadLine`.
+        """
+        frames, heading = self._frames + len(pattern.spans), self.heading
+        if frames > self.limits.frames:
+            alike = AlikeLines(pattern)
+            alike.add(values)
+            for part in ReadLine(text, alike, 0, number, ordinal, heading, 0).parts():
+                if isinstance(part, str):
+                    self.add_text(part)
+                else:
+                    self.add_frame(part, pattern.form, part.ordinal)
+            return
+        alike = self._alike.get(pattern) or AlikeLines(pattern)
+        self._alike[pattern] = alike
+        at = alike.add(values)
+        self._frames = frames
+        if pattern.sure:
+            self._forms[pattern.form] = self._forms.get(pattern.form, 0) + pattern.sure
+        if self._pending:
+            self._flush()
+        first = ordinal if pattern.ordinal < 0 else pattern.ordinal
+        self.last = stack = self._numbers.of(first, heading, number)
+        line = text, alike, at, number, ordinal, heading, stack
+        self._parts.append(_new(ReadLine, line))
+
     def add_note(self, note: str) -> None:
         """Add a sentence about an omission, once."""
         self._notes[note] = None
@@ -414,9 +605,10 @@ class StackBuilder:
         """The parts since the last call, of a report that continues."""
         taken = self.finish()
         self._parts.clear()
+        self._alike.clear()
         del self._headings[:-1]  # the last stack may go on
         self.heading, self.last = len(self._headings) - 1, 0
-        self._numbers = _StackNumbers(self._headings)
+        self._numbers = StackNumbers(self._headings)
         return taken
 
     def _make_valid(self) -> None:
@@ -425,7 +617,8 @@ class StackBuilder:
             _valid(part)
             if isinstance(part, str)
             else part
-            if part.text.isascii() and part.symbol.isascii()
+            if isinstance(part, ReadLine)
+            or (part.text.isascii() and part.symbol.isascii())
             else part._replace(text=_valid(part.text), symbol=_valid(part.symbol))
             for part in self._parts
         ]

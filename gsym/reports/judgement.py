@@ -1,32 +1,48 @@
 """The choice among the readings of a line, by the modules that are at hand.
 
 A reading is right where its module has a function at the address, where the function is
-that which the line names, and where other readings of the line say the same.
+that which the line names, and where other readings of the line say the same. Lines that
+only differ in their numbers are judged once for all of which the modules say the same.
 """
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import combinations
+from operator import eq
 
-from gsym.memory.stack_parts import NO_MODULE, StackFrame
+from gsym.memory.stack_parts import (
+    AlikeLines,
+    LinePattern,
+    Reading,
+    ReadLine,
+    StackFrame,
+    StackNumbers,
+)
 from gsym.records import NamedTuple
+from gsym.reports.link_addresses import AFTER, CALL, CODE, FUNCTION
 from gsym.reports.stacks.evidence import NO_NUMBERS
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from gsym.memory.stack_parts import StackHeading
+    from gsym.reports.link_addresses import LinkAddresses
     from gsym.reports.report_work import ModuleOfReport
+
+    _Chosen = Sequence[tuple[int, int, StackFrame, int, int]]
 
 _NAMES_IT, _NAMES_OTHER = 4, -6
 _IS_EXPLICIT, _AGREES, _IS_CALL = 2, 3, 1
-_PLACE = StackFrame._fields.index("ordinal")  # it and the fields after it
-_ALONE = 2  # parts of a line with one frame: it, and the text after it
+_PLACES = 2 * (FUNCTION | AFTER | CODE | CALL)  # more than there are
 _NEAR = 1  # bytes between an address and the one that a tool has adjusted
+_new = tuple.__new__
 
 
-class _Reading(NamedTuple):
-    frame: StackFrame
+class _Place(NamedTuple):
+    """Where a reading is, by a module at hand."""
+
+    at: int  # index of the reading among those of its frame
     module: str
     build: bytes | str  # the id of its file, or its name
     address: int  # link-time
@@ -37,197 +53,320 @@ class _Reading(NamedTuple):
         """Sentence about the frame that it may be, too."""
         return f"ambiguous: it may also be {self.module} at {self.address:#x}"
 
-    def is_as(self, other: _Reading) -> bool:
+    def is_as(self, other: _Place) -> bool:
         """Whether both are the same place."""
         is_near = -_NEAR <= self[3] - other[3] <= _NEAR
         return is_near and self[2] == other[2]
 
 
-def _ranks(at: int, readings: Sequence[Sequence[_Reading]]) -> list[int]:
-    """Scores of the readings of a frame, with those of others that agree."""
-    others = [each for number, each in enumerate(readings) if number != at]
-    return [
-        each.score + _AGREES * sum(any(map(each.is_as, other)) for other in others)
-        for each in readings[at]
+class _Column(NamedTuple):
+    """What a module says of a reading in all lines of a pattern.
+
+    Attributes:
+        frame: Index of the frame.
+        place: The reading; its address and score are those of a line.
+        addresses: The link-time addresses.
+        scores: For each line the score, or None where the module has no function.
+    """
+
+    frame: int
+    place: _Place
+    addresses: Sequence[int | None]
+    scores: Sequence[int | None]
+
+
+def settled(
+    contents: Iterable[str | StackFrame | ReadLine],
+    headings: Sequence[StackHeading],
+    modules: Sequence[ModuleOfReport],
+) -> tuple[list[str | StackFrame], list[StackHeading]]:
+    """The parts of a report, each frame with the reading that is right; its stacks.
+
+    What no reading of a line explains is text.
+    """
+    several = [*_lines(contents)]
+    lines: dict[AlikeLines, list[ReadLine]] = {}
+    for line in several:
+        if isinstance(line, ReadLine):
+            lines.setdefault(line[1], []).append(line)
+    judge = _Judge(modules)
+    chosen = {alike: iter(judge.chosen(alike, own)) for alike, own in lines.items()}
+    numbers = StackNumbers(headings)
+    parts: list[str | StackFrame] = []
+    for line in several:
+        if isinstance(line, str):
+            parts.append(line)
+        elif isinstance(line, StackFrame):
+            stack = numbers.of(line.ordinal, line.heading, line.line)
+            is_other = line.stack != stack
+            place = line.ordinal, line.heading, stack
+            parts.append(line.numbered(*place) if is_other else line)
+        else:
+            _add_line(parts, line, next(chosen[line[1]]), numbers)
+    return parts, numbers.stacks
+
+
+def _add_line(
+    parts: list[str | StackFrame],
+    line: ReadLine,
+    chosen: _Chosen,
+    numbers: StackNumbers,
+) -> None:
+    """Append the frames of a line, and the texts around them."""
+    text, alike, at, number, position, heading, _ = line
+    end = 0
+    for start, stop, frame, address, plus in chosen:
+        if start > end:
+            parts.append(text[end:start])
+        end = stop
+        ordinal = position if frame[16] < 0 else frame[16]
+        own = alike.numbers[at + address] if address >= 0 else frame[2]
+        stack = numbers.of(ordinal, heading, number)
+        # There are many, so in the order of the fields.
+        place = number, frame[15], ordinal, heading, stack
+        fields = text[start:stop], frame[1], own, *frame[3:14], *place
+        made: StackFrame = _new(StackFrame, fields)
+        parts.append(made if plus < 0 else made._replace(plus=alike.numbers[at + plus]))
+    if end < len(text):
+        parts.append(text[end:])
+
+
+def _lines(
+    contents: Iterable[str | StackFrame | ReadLine],
+) -> Iterator[str | StackFrame | ReadLine]:
+    """The contents of a report, with lines in place of frames that are not clear."""
+    frames: list[StackFrame] = []
+    texts: list[str] = []  # of these, each with that behind it
+    for content in contents:
+        if isinstance(content, str):
+            if frames:
+                texts[-1] += content
+            else:
+                yield content
+            continue
+        line = content.line if isinstance(content, StackFrame) else -1
+        if frames and line != frames[0].line:
+            yield _line(frames, texts)
+            frames, texts = [], []
+        if isinstance(content, StackFrame) and content.line >= 0:
+            frames.append(content)
+            texts.append(content.text)
+        else:
+            yield content
+    if frames:
+        yield _line(frames, texts)
+
+
+def _line(frames: Sequence[StackFrame], texts: Sequence[str]) -> ReadLine:
+    """Frames of one line, each with the text behind it."""
+    first, spans, at = frames[0], [], 0
+    for frame, text in zip(frames, texts, strict=True):
+        spans.append((at, at + len(frame.text)))
+        at += len(text)
+    readings = [
+        [Reading(each) for each in (frame._replace(others=()), *frame.others)]
+        for frame in frames
     ]
+    place = 0, first.line, first.ordinal, first.heading, first.stack
+    alike = AlikeLines(LinePattern("", spans, readings))
+    alike.add(())
+    return ReadLine("".join(texts), alike, *place)
 
 
-class Judge:
+class _Judge:
     """Chooses among the readings of frames."""
 
     def __init__(self, modules: Sequence[ModuleOfReport]) -> None:
         self._modules = modules
 
-    def settle(self, parts: Iterable[str | StackFrame]) -> Iterator[str | StackFrame]:
-        """The parts of a report, each frame with the reading that is right.
+    def chosen(self, alike: AlikeLines, lines: Sequence[ReadLine]) -> list[_Chosen]:
+        """For each line what its frames are; the rest is text."""
+        several = [each for own in alike.pattern.readings for each in own]
+        if any(each.frame.base == "symbol" for each in several) and len(lines) > 1:
+            found: list[_Chosen] = []
+            for line in lines:  # the functions of this name differ
+                one = AlikeLines(alike.pattern)
+                one.add(line.values)
+                found += self.chosen(one, [line])
+            return found
+        columns = [*self._columns(alike)]
 
-        What no reading of a line explains is text.
-        """
-        pending: list[str | StackFrame] = []
-        line = -1
-        for part in parts:
-            of_line = line if isinstance(part, str) else part.line
-            if of_line != line or of_line < 0:
-                yield from self._settle_line(pending)
-                pending, line = [], of_line
-            pending.append(part)
-        yield from self._settle_line(pending)
+        def chosen_at(at: int) -> _Chosen:
+            places: list[list[_Place]] = [[] for _ in alike.pattern.spans]
+            for frame, place, addresses, scores in columns:
+                address, score = addresses[at], scores[at]
+                if address is not None and score is not None:
+                    places[frame].append(place._replace(address=address, score=score))
+            return [*_chosen(lines[at], places)]
 
-    def _settle_line(self, parts: list[str | StackFrame]) -> Iterator[str | StackFrame]:
-        """The parts of a line, and of the text after it."""
-        if 0 < len(parts) <= _ALONE and self._is_clear(parts[0]):
-            yield from parts
-            return
-        frames = [part for part in parts if isinstance(part, StackFrame)]
-        if not frames or frames[0].line < 0:
-            yield from parts
-            return
-        readings = [self._readings(each) for each in frames]
-        if len(frames) == 1 and len(readings[0]) == 1 and readings[0][0].score >= 0:
-            (found,) = readings[0]
-            for part in parts:
-                yield part if isinstance(part, str) else _settled(part, found)
-            return
-        several = [_best(at, readings) for at in range(len(frames))]
-        chosen = [best for best, _ in several]
-        is_list = _is_list(parts, frames)
-        is_known = any(chosen) and not is_list
-        kept: list[StackFrame | None] = []
-        for frame, (best, rival) in zip(frames, several, strict=True):
-            if best is not None:
-                kept.append(_settled(frame, best, rival))
-            else:
-                is_text = is_known or frame.is_guess
-                kept.append(None if is_text else frame._replace(others=()))
-        if not is_list:
-            self._merge(kept, chosen)
-        yield from _joined(parts, kept)
+        # Those of which the same is known are the same.
+        facts = [*self._facts(alike, columns)]
+        rows = [*zip(*facts, strict=True)] if facts else [()] * len(lines)
+        first = {fact: at for at, fact in enumerate(rows)}
+        known = {fact: chosen_at(at) for fact, at in first.items()}
+        if any(each[2].doubt for several in known.values() for each in several):
+            return [*map(chosen_at, range(len(rows)))]  # they name other places
+        return [*map(known.__getitem__, rows)]
 
-    def _is_clear(self, frame: str | StackFrame) -> bool:
-        """Whether a frame that is alone in its line can only be what it seems to be."""
-        if isinstance(frame, str) or frame.others or frame.symbol:
-            return False
-        if frame.line < 0:
-            return True
-        if frame.module == NO_MODULE or frame.base == "symbol":
-            return False
-        places = self._modules[frame.module].places
-        if places is None:
-            return False
-        address = places.address(frame)
-        return address is not None and places.has_function(address)
-
-    def _readings(self, frame: StackFrame) -> list[_Reading]:
-        found: list[_Reading] = []
-        for each in (frame, *frame.others):
-            if each.module == NO_MODULE:
-                continue
-            module = self._modules[each.module]
-            places, name = module.places, module.named.name
-            if places is None or module.reader is None:
-                continue
-            build = module.reader.uuid or name
-            for address in places.addresses(each):
-                if not places.has_function(address):
+    def _columns(self, alike: AlikeLines) -> Iterator[_Column]:
+        for number, readings in enumerate(alike.pattern.readings):
+            for at, reading in enumerate(readings):
+                frame = reading.frame
+                module = None if frame.module < 0 else self._modules[frame.module]
+                if module is None or module.places is None or module.reader is None:
                     continue
-                score = 0 if each.is_guess else _IS_EXPLICIT
-                if each.symbol and each.base != "symbol":
-                    named = places.is_in(each.symbol, address)
-                    score += {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}[named]
-                elif each.base == "symbol":
-                    score += _NAMES_IT
-                score += _IS_CALL * (places.is_after_call(address) or False)
-                fields = each, name, build, address, score
-                found.append(tuple.__new__(_Reading, fields))
-        return found
+                name, places = module.named.name, module.places
+                place = _Place(at, name, module.reader.uuid or name, 0, 0)
+                for addresses in _addresses(reading, alike, places):
+                    scores = _scores(frame, addresses, places)
+                    yield _Column(number, place, addresses, scores)
 
-    def _merge(
-        self, kept: list[StackFrame | None], chosen: Sequence[_Reading | None]
-    ) -> None:
-        """Leave one frame of those of a line that are one place."""
-        for at, frame in enumerate(kept):
-            if frame is None:
-                continue
-            for other in range(at + 1, len(kept)):
-                following = kept[other]
-                if following is None:
-                    continue
-                first, second = chosen[at], chosen[other]
-                if first is None or second is None:
-                    same = first is second and _is_same(frame, following)
-                else:
-                    same = first.is_as(second)
-                if not same:
-                    continue
-                # What names the place is replaced; its address stays.
-                if "+" in following.text and "+" not in frame.text:
-                    kept[at] = None
-                    is_counter = frame.is_counter or following.is_counter
-                    kept[other] = following._replace(is_counter=is_counter)
-                    break
-                kept[other] = None
+    @staticmethod
+    def _facts(
+        alike: AlikeLines, columns: Sequence[_Column]
+    ) -> Iterator[Iterable[object]]:
+        """What decides for each line."""
+        for each in columns:
+            yield each.scores
+        for one, other in combinations(columns, 2):
+            if one.place.build == other.place.build:
+                yield [
+                    first is not None
+                    and second is not None
+                    and -_NEAR <= first - second <= _NEAR
+                    for first, second in zip(
+                        one.addresses, other.addresses, strict=True
+                    )
+                ]
+        for (own, *_), (other_own, *_) in combinations(alike.pattern.readings, 2):
+            if own.frame.module == other_own.frame.module:
+                yield map(eq, alike.addresses(own), alike.addresses(other_own))
+
+
+def _addresses(
+    reading: Reading, alike: AlikeLines, places: LinkAddresses
+) -> Iterator[Sequence[int | None]]:
+    """The link-time addresses that a reading may have, for each line."""
+    if reading.frame.base == "symbol":
+        (frame,) = alike.frames(reading)
+        for address in places.addresses(frame):
+            yield [address]
+    elif reading.plus >= 0:
+        yield [*map(places.address, alike.frames(reading))]
+    else:
+        yield places.addresses_of(reading.frame, alike.addresses(reading))
+
+
+def _scores(
+    frame: StackFrame, addresses: Sequence[int | None], places: LinkAddresses
+) -> list[int | None]:
+    """The scores of readings; None for those without a function."""
+    score = 0 if frame.is_guess else _IS_EXPLICIT
+    is_named = frame.base == "symbol"
+    score += _NAMES_IT if is_named else 0
+    of_place = [
+        score + (_IS_CALL if place & CALL else 0)
+        if place & (FUNCTION | AFTER)
+        else None
+        for place in range(_PLACES)
+    ]
+    found = places.places([each or 0 for each in addresses])
+    scores = [of_place[place] for place in found]
+    if None in addresses or (frame.symbol and not is_named):
+        of_name = {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}
+        for at, (address, own) in enumerate(zip(addresses, scores, strict=True)):
+            if address is None:
+                scores[at] = None
+            elif frame.symbol and not is_named and own is not None:
+                scores[at] = own + of_name[places.is_in(frame.symbol, address)]
+    return scores
+
+
+def _chosen(
+    line: ReadLine, places: Sequence[Sequence[_Place]]
+) -> Iterator[tuple[int, int, StackFrame, int, int]]:
+    """What the frames of a line are by the places of their readings.
+
+    Returns:
+        Start and end of each in the line, and its reading.
+    """
+    frames, pattern = line.frames(), line.alike.pattern
+    several = [_best(at, places) for at in range(len(frames))]
+    is_list = _is_list(line, frames)
+    is_known = not is_list and any(best is not None for best, _ in several)
+    kept: list[StackFrame | None] = []
+    for frame, (best, _) in zip(frames, several, strict=True):
+        is_text = best is None and (is_known or frame.is_guess)
+        kept.append(None if is_text else frame)
+    if not is_list:
+        _merge(kept, [best for best, _ in several])
+    for left, (best, rival), span, readings in zip(
+        kept, several, pattern.spans, pattern.readings, strict=True
+    ):
+        if left is None:
+            continue
+        first, own = readings[0].frame, readings[0 if best is None else best.at]
+        made = own.frame._replace(
+            is_return=first.is_return,
+            may_be_exact=first.may_be_exact,
+            may_return=first.may_return,
+            others=(),
+            is_counter=left.is_counter,
+            doubt="" if rival is None else rival.doubt,
+            ordinal=first.ordinal,
+        )
+        yield *span, made, own.address, own.plus
 
 
 def _best(
-    at: int, readings: Sequence[Sequence[_Reading]]
-) -> tuple[_Reading | None, _Reading | None]:
+    at: int, places: Sequence[Sequence[_Place]]
+) -> tuple[_Place | None, _Place | None]:
     """The best reading of a frame, and another place that is as good."""
-    ranks = _ranks(at, readings)
+    others = [each for number, each in enumerate(places) if number != at]
+    ranks = [
+        each.score + _AGREES * sum(any(map(each.is_as, other)) for other in others)
+        for each in places[at]
+    ]
     rank = max(ranks, default=-1)
     if rank < 0:
         return None, None
-    best, *others = (
-        each for each, own in zip(readings[at], ranks, strict=True) if own == rank
+    best, *rivals = (
+        each for each, own in zip(places[at], ranks, strict=True) if own == rank
     )
-    return best, next((each for each in others if not best.is_as(each)), None)
+    return best, next((each for each in rivals if not best.is_as(each)), None)
 
 
-def _settled(
-    frame: StackFrame, best: _Reading, rival: _Reading | None = None
-) -> StackFrame:
-    """The frame that a frame is by the best of its readings."""
-    if best.frame is frame and rival is None and not frame.others:
-        return frame
-    own = best.frame
-    # fmt: off
-    return tuple.__new__(StackFrame, (  # there are many, so in the order of the fields
-        frame.text, own.module, own.address, own.base, frame.is_return, own.symbol,
-        own.plus, own.trust, frame.may_be_exact, frame.may_return, own.function_size,
-        (), own.is_guess, frame.is_counter, frame.line,
-        "" if rival is None else rival.doubt, *frame[_PLACE:],
-    ))
-    # fmt: on
+def _merge(kept: list[StackFrame | None], chosen: Sequence[_Place | None]) -> None:
+    """Leave one frame of those of a line that are one place."""
+    for at, other in combinations(range(len(kept)), 2):
+        frame, following = kept[at], kept[other]
+        if frame is None or following is None:
+            continue
+        first, second = chosen[at], chosen[other]
+        if first is None or second is None:
+            same = first is second and _is_same(frame, following)
+        else:
+            same = first.is_as(second)
+        if not same:
+            continue
+        # What names the place is replaced; its address stays.
+        if "+" in following.text and "+" not in frame.text:
+            kept[at] = None
+            is_counter = frame.is_counter or following.is_counter
+            kept[other] = following._replace(is_counter=is_counter)
+        else:
+            kept[other] = None
 
 
-def _is_list(parts: Sequence[str | StackFrame], frames: Sequence[StackFrame]) -> bool:
+def _is_list(line: ReadLine, frames: Sequence[StackFrame]) -> bool:
     """Whether a line only has addresses: each is a frame, none explains another."""
     if len(frames) == 1 or any(each.is_guess for each in frames):
         return False
-    ends = next(at for at in range(len(parts), 0, -1) if parts[at - 1] is frames[-1])
-    texts = (each if isinstance(each, str) else each.text for each in parts[:ends])
-    return not NO_NUMBERS.search(" ".join(texts))
+    spans = line.alike.pattern.spans
+    return not NO_NUMBERS.search(line.text, spans[0][0], spans[-1][1])
 
 
 def _is_same(one: StackFrame, other: StackFrame) -> bool:
     return one.module == other.module and (
         one.address == other.address or one.base != other.base
     )
-
-
-def _joined(
-    parts: Sequence[str | StackFrame], kept: Sequence[StackFrame | None]
-) -> Iterator[str | StackFrame]:
-    """Parts with their frames, or with the texts of those that are none."""
-    several = iter(kept)
-    replaced: list[str | StackFrame] = []
-    for part in parts:
-        if isinstance(part, str):
-            replaced.append(part)
-        else:
-            frame = next(several)
-            replaced.append(part.text if frame is None else frame)
-    for is_text, run in groupby(replaced, lambda each: isinstance(each, str)):
-        if is_text:
-            yield "".join(map(str, run))
-        else:
-            yield from run

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from operator import itemgetter
 
+from gsym.engine.native import lib
 from gsym.model import UINT64_MAX
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from gsym.containers.headers import Segment
     from gsym.containers.machine_code import MachineCode
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 NO_NAMES = frozenset(
     {"", "?", "??", "???", "??:?", "<unknown>", "(unknown)", "n/a", "<null>"}
 )
+# What is at an address: a function, one before it, code before it, a call that ends.
+FUNCTION: int = lib.GSYM_PLACE_FUNCTION
+AFTER: int = lib.GSYM_PLACE_AFTER
+CODE: int = lib.GSYM_PLACE_CODE
+CALL: int = lib.GSYM_PLACE_CALL
 _PAGE = 4096
 # A distance is taken if, by chance, one of so many modules would have as many calls.
 _ENOUGH = 1024
@@ -34,7 +41,22 @@ _LINKED = frozenset(" (<:)>[]")
 _MOST_WORDS = 8  # before the name of a function
 # Bases of addresses that may be those of the process.
 MAY_BE_LINK = frozenset({"link", "either", "file"})
+_LINKS = frozenset({"link", "either"})
 NOT_PLACED = "the report does not say where its module was loaded"
+
+
+class Readings(NamedTuple):
+    """What frames in a module may mean.
+
+    Attributes:
+        are_unclear: Whether there are several for a frame, or it may be text.
+        kinds: Frames, each for all that only differ in their addresses: these.
+        ordered: Returns all of them, in order.
+    """
+
+    are_unclear: bool
+    kinds: Sequence[tuple[StackFrame, Sequence[int]]]
+    ordered: Callable[[], Iterable[StackFrame]]
 
 
 class LinkAddresses:
@@ -50,7 +72,7 @@ class LinkAddresses:
         reader: Reader,
         find_binaries: Callable[[], Iterator[str]],
         names: FunctionNames,
-        frames: Sequence[StackFrame],
+        readings: Readings,
         code: MachineCode,
     ) -> None:
         self._reader = reader
@@ -59,12 +81,11 @@ class LinkAddresses:
         self._names = names
         self._found: dict[str, Sequence[FunctionRange]] = {}
         self._starts: dict[tuple[str, int, int | None], list[int]] = {}
-        self._calls: dict[int, bool | None] = {}
-        self._covered = _Covered(reader)
-        if any(each.line >= 0 for each in frames):
-            self._covered.ask(frames, self._base)
         self.code = code
-        self._loaded = self._find_load_addresses(frames)
+        if readings.are_unclear:  # where a part of a file is converted: for all
+            reader.mapped_for(self._likely(readings))
+        self._loaded = self._find_load_addresses(readings)
+        self._is_moved = any(distance is not None for _, distance in self._loaded)
         self.reason: str = ""
         # By name and address: of functions whose addresses others have, too.
         self._readers: dict[tuple[str, int, bool], Reader] = {}
@@ -107,16 +128,54 @@ class LinkAddresses:
         for start in self._named_starts(frame):
             yield start + (frame.plus or 0)
 
-    def has_function(self, address: int) -> bool:
-        """Whether a function is at an address, or ends there."""
-        return address in self._covered or self._is_code(address)
+    def addresses_of(
+        self, frame: StackFrame, addresses: Sequence[int]
+    ) -> Sequence[int | None]:
+        """The value of `address` for a frame, if it has each of these addresses."""
+        base, start = frame.base, self._base
+        if base == "image":
+            return [each + start for each in addresses]
+        if base in _LINKS and not self._is_moved and frame.plus is None:
+            if base == "link" or not start:
+                return addresses
+            return [each if each >= start else each + start for each in addresses]
+        return [self.address(frame._replace(address=each)) for each in addresses]
 
-    def is_after_call(self, address: int) -> bool | None:
-        """Whether a call ends at an address; None if no code at hand tells it."""
-        if address not in self._calls:
-            is_known = self.code.is_known(address)
-            self._calls[address] = self.code.may_return(address) if is_known else None
-        return self._calls[address]
+    def addresses_in(self, frames: Iterable[StackFrame]) -> list[int | None]:
+        """The values of `address` for frames."""
+        start, is_moved = self._base, self._is_moved
+        return [
+            each[2] + start
+            if each[3] == "image"
+            else each[2]
+            if each[3] in _LINKS
+            and each[2] >= start
+            and each[6] is None
+            and not is_moved
+            else self.address(each)
+            for each in frames  # in the order of the fields: there are many
+        ]
+
+    def places(self, addresses: Sequence[int]) -> bytes:
+        """What is at each address: a set of `FUNCTION` and the like."""
+        if addresses and not 0 <= min(addresses) <= max(addresses) <= UINT64_MAX:
+            return b"".join(
+                self.places([each]) if 0 <= each <= UINT64_MAX else b"\0"
+                for each in addresses
+            )
+        before = (each - 1 for each in addresses if each)
+        mapped = self._reader.mapped_for(chain(addresses, before))
+        return self.code.places(mapped, addresses)
+
+    def _likely(self, readings: Readings) -> Iterator[int]:
+        """Link-time addresses that frames may be at, unless their module was moved."""
+        start = self._base
+        for frame, addresses in readings.kinds:
+            is_image = frame.base == "image"
+            if is_image or frame.base in MAY_BE_LINK:
+                for each in addresses:
+                    at = each + start if is_image or each < start else each
+                    yield from (at, at - 1)
 
     def is_in(self, symbol: str, address: int) -> bool | None:
         """Whether an address is in a function of a name; None if there is none."""
@@ -133,7 +192,7 @@ class LinkAddresses:
         if base == "image" or (base == "either" and address < self._base):
             return address + self._base
         start = None
-        if base not in {"link", "either"}:
+        if base not in _LINKS:
             layout = "file" if base == "offset" else base
             start = self._layout.link_address(layout, address)
         if start is None and base in MAY_BE_LINK:
@@ -153,7 +212,7 @@ class LinkAddresses:
         return start
 
     def _is_code(self, address: int) -> bool:
-        return max(address - 1, 0) in self._covered
+        return bool(self.places((address,))[0] & (AFTER if address else FUNCTION))
 
     def _symbol_address(self, frame: StackFrame) -> int | None:
         starts = self._named_starts(frame)
@@ -208,7 +267,8 @@ class LinkAddresses:
 
     def _is_called(self, address: int) -> bool:
         """Whether a call or the handler of a signal returns to an address."""
-        is_code = self.is_after_call(address) and self._is_code(address)
+        (place,) = self.places((address,))
+        is_code = place & CALL and place & AFTER
         return bool(is_code) or self._layout.is_signal_frame(address)
 
     def _reaches(self, function: FunctionRange, frame: StackFrame) -> bool:
@@ -230,52 +290,69 @@ class LinkAddresses:
         return self._loaded[max(at, 0)][1] if self._loaded else None
 
     def _find_load_addresses(
-        self, frames: Sequence[StackFrame]
+        self, readings: Readings
     ) -> Sequence[tuple[int, int | None]]:
         """Distances of addresses in the process, each from an address on.
 
         A text may have stacks of several processes, in which the module was loaded
         elsewhere: their addresses are further apart than its size.
         """
-        asked = [each for each in frames if each.base in MAY_BE_LINK]
+        asked = [each for each in readings.kinds if each[0].base in MAY_BE_LINK]
         if not asked:
             return ()
+        addresses = [*chain.from_iterable(several for _, several in asked)]
         extent = self.code.extent() if self.code else self._reader.module_range
-        processes = [asked] if extent is None else _apart(asked, extent[1] - extent[0])
-        found = [self._distance_of_names(each) for each in processes]
-        is_link = any(self._is_code(each.address) for each in asked)
-        if self.code and not is_link:
+        size = UINT64_MAX if extent is None else extent[1] - extent[0]
+        starts = _starts_apart(addresses, size)
+        found: list[set[int]] = [set() for _ in starts]
+        for frame, several in asked:
+            for address in several if frame.symbol else ():
+                one = frame._replace(address=address)
+                found[_last_at(starts, address)] |= self._distances_of_name(one)
+        if self.code and not all(found) and not self._has_code(addresses):
+            processes: list[list[StackFrame]] = [[] for _ in starts]
+            for each in readings.ordered():
+                if each.base in MAY_BE_LINK:
+                    processes[_last_at(starts, each.address)].append(each)
+                    if len(starts) == 1 and len(processes[0]) == _MOST_FRAMES:
+                        break
             unknown = (at for at, each in enumerate(found) if not each)
             largest = sorted(unknown, key=lambda at: -len(processes[at]))
             for at in largest[:_MOST_PROCESSES]:
                 distance = self._distance_of_calls(processes[at])
                 found[at] = set() if distance is None else {distance}
         return [
-            (min(each.address for each in process), min(one) if len(one) == 1 else None)
-            for process, one in zip(processes, found, strict=True)
+            (start, min(one) if len(one) == 1 else None)
+            for start, one in zip(starts, found, strict=True)
         ]
 
-    def _distance_of_names(self, frames: Sequence[StackFrame]) -> set[int]:
-        """Distances of addresses in a process: one, if all named functions agree on it.
+    def _has_code(self, addresses: Collection[int]) -> bool:
+        """Whether a function covers one of the addresses before these."""
+        if any(map(self._is_code, islice(addresses, _MOST_FRAMES))):
+            return True
+        several = [each for each in addresses if each > self._base]
+        return any(place & AFTER for place in self.places(several))
+
+    def _distances_of_name(self, frame: StackFrame) -> set[int]:
+        """Distances of the address in a process of a frame whose function is named.
 
         Modules are loaded at page boundaries, so the last digits of an address and its
         function tell the distance if the function is less than a page.
         """
         found: set[int] = set()
-        for frame in frames:
-            if not frame.symbol or self._is_code(frame.address):
+        if self._is_code(frame.address):
+            return found
+        exact = frame.address - frame.is_return
+        for each in self._functions(frame.symbol):
+            if frame.plus is not None:
+                distance = frame.address - each.start - frame.plus
+            elif each.size > _PAGE:
                 continue
-            exact = frame.address - frame.is_return
-            for each in self._functions(frame.symbol):
-                if frame.plus is not None:
-                    distance = frame.address - each.start - frame.plus
-                elif each.size > _PAGE:
-                    continue
-                else:
-                    distance = (exact - each.start) & -_PAGE
-                inside = exact - distance - each.start
-                if distance % _PAGE == 0 and 0 <= inside < each.size:
-                    found.add(distance)
+            else:
+                distance = (exact - each.start) & -_PAGE
+            inside = exact - distance - each.start
+            if distance % _PAGE == 0 and 0 <= inside < each.size:
+                found.add(distance)
         return found
 
     def _distance_of_calls(self, asked: Sequence[StackFrame]) -> int | None:
@@ -323,14 +400,19 @@ class LinkAddresses:
         return count
 
 
-def _apart(frames: Sequence[StackFrame], size: int) -> list[list[StackFrame]]:
-    """Frames by their addresses, cut where two are further apart than a size."""
-    ordered = sorted({each.address for each in frames})
-    starts = [each for before, each in pairwise(ordered) if each - before > size]
-    parts: list[list[StackFrame]] = [[] for _ in range(len(starts) + 1)]
-    for each in frames:
-        parts[bisect_right(starts, each.address)].append(each)
-    return parts
+def _starts_apart(addresses: Collection[int], size: int) -> list[int]:
+    """The lowest address, and each that is further from the next lower than a size."""
+    first = min(addresses)
+    if max(addresses) - first <= size:
+        return [first]
+    ordered = sorted({*addresses})
+    apart = (each for before, each in pairwise(ordered) if each - before > size)
+    return [first, *apart]
+
+
+def _last_at(starts: Sequence[int], address: int) -> int:
+    """The index of the last start that is not above an address."""
+    return bisect_right(starts, address) - 1
 
 
 def name_variants(text: str) -> Iterator[str]:
@@ -351,35 +433,6 @@ def name_variants(text: str) -> Iterator[str]:
         yield text[start:]
     if "(" in last or "(" in text:  # `main()`, where it has no parameters
         yield text[starts[-1] :].partition("(")[0]
-
-
-class _Covered:
-    """The link-time addresses that a function covers."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._known: dict[int, bool] = {}
-
-    def ask(self, frames: Sequence[StackFrame], base: int) -> None:
-        """Look up at once what will be asked of frames that may be something else."""
-        several = {
-            address - by
-            for each in frames
-            if each.base != "symbol"
-            for address in {each.address, each.address + base}
-            for by in (0, 1)
-        }
-        asked = [each for each in several if 0 <= each <= UINT64_MAX]
-        if not asked:
-            return
-        found = self._reader.lookup_many(asked, misses=False)
-        if not found.damaged:  # else a lookup raises it
-            self._known = dict.fromkeys(asked, False)
-            self._known.update((asked[at], True) for at in found.address_index)
-
-    def __contains__(self, address: int) -> bool:
-        known = self._known.get(address)
-        return bool(self._reader.lookup(address)) if known is None else known
 
 
 class _Layout:

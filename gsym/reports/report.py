@@ -337,11 +337,14 @@ class Report(NamedTuple):
                 else:
                     yield part
                 continue
-            frame = frames[part[0]][part[1]]
+            stack, number = part
+            frame = frames[stack][number]
             calls, sources = frame[4], frame[9]
-            has_lines = len(calls) > 1 or sources
-            between = f"\n{indent(self._line_before(at))}" if has_lines else ""
-            place = (id(frame), between) if has_lines else id(frame)
+            if len(calls) > 1 or sources:
+                between = f"\n{indent(self._line_before(at))}"
+                place: object = (id(frame), between)
+            else:
+                between, place = "", id(frame)
             answer = answers.get(place)
             if answer is None:
                 answer = answers[place] = self._answered(frame, between, shown)

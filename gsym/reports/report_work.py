@@ -6,23 +6,28 @@ open, answer. All addresses of a module are looked up together.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 from time import perf_counter
 
 from gsym.memory.stack_parts import (
     NO_FRAMES,
     NO_MODULE,
+    ReadLine,
     StackFrame,
-    with_stacks,
+    parts_of,
 )
-from gsym.model import NO_FUNCTION, Frame
+from gsym.model import NO_FUNCTION, UINT64_MAX, Frame
 from gsym.modules.key import NAME_ALONE, key_of_debug_id
-from gsym.reports.judgement import Judge
+from gsym.reports.judgement import settled
 from gsym.reports.link_addresses import (
+    CALL,
+    CODE,
     MAY_BE_LINK,
     NO_NAMES,
     NOT_PLACED,
     LinkAddresses,
+    Readings,
 )
 from gsym.reports.report import Report, ReportFrame, ReportModule, ReportThread
 from gsym.reports.stacks.evidence import FORM
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gsym.containers.machine_code import MachineCode
-    from gsym.memory.stack_parts import ParsedReport, StackModule
+    from gsym.memory.stack_parts import AlikeLines, ParsedReport, StackModule
     from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
@@ -67,7 +72,8 @@ class ModuleOfReport:
     """A module of a report, and its frames.
 
     Attributes:
-        frames: Indexes of its frames.
+        is_asked: Whether a frame may be in it.
+        frames: Indexes of its frames, when it is known what these are.
         candidates: Without an id: the modules of its name in the store.
         key: The key to open it by; None if unknown, or not needed.
         module: The result of opening it; None before that, and without a key.
@@ -83,6 +89,7 @@ class ModuleOfReport:
     def __init__(self, named: StackModule, chosen: str = "") -> None:
         self.named = named
         self.chosen = chosen
+        self.is_asked: bool = False
         self.frames: list[int] = []
         self.candidates: list[Entry] = []
         self.key: ModuleKey | None = None
@@ -143,7 +150,7 @@ class ModuleOfReport:
             GsymError: The store cannot be used.
             OSError: It cannot be read.
         """
-        if not self.frames or self.reason:
+        if not self.is_asked or self.reason:
             return
         if self.has_id:
             self.key = self.named.key
@@ -167,7 +174,7 @@ class ModuleOfReport:
         """The result."""
         known = self.named.key
         answer = ReportModule(self.named.name, known.debug_id, known.code_id)
-        if not self.frames:
+        if not self.is_asked:
             return answer
         if self.module is not None:
             answer = answer._replace(attempts=self.module.attempts)
@@ -219,23 +226,27 @@ class ReportWork:
         self._stacks = stack.stacks
         self._starts: set[tuple[int, int]] = set()  # of functions, by module
         self._callers: set[int] = set()  # modules with return addresses
-        self._take(stack.parts)
+        self._kept_parts: Sequence[str | StackFrame] = ()
+        self._frames: list[StackFrame] = []
+        asked = {part.module for part in stack.contents if type(part) is StackFrame}
+        for alike in {part[1] for part in stack.contents if type(part) is ReadLine}:
+            asked |= alike.pattern.modules
+        for part in stack.contents:
+            if type(part) is StackFrame and part.others:
+                asked.update(each.module for each in part.others)
+        for number in asked - {NO_MODULE}:
+            self.modules[number].is_asked = True
 
-    def _take(self, parts: Iterable[str | StackFrame]) -> None:
+    def _take(self, parts: Sequence[str | StackFrame]) -> None:
         """Take the parts of the report, and list the frames of each module."""
-        self._kept_parts = tuple(parts)
-        self._frames = [
-            part for part in self._kept_parts if isinstance(part, StackFrame)
-        ]
-        for module in self.modules:
-            module.frames = []
+        self._kept_parts = parts
+        self._frames = [part for part in parts if type(part) is StackFrame]
+        several: list[list[int]] = [[] for _ in (*self.modules, NO_MODULE)]
         for at, frame in enumerate(self._frames):
-            number, others = frame.module, frame.others
-            if number != NO_MODULE:
-                self.modules[number].frames.append(at)
-            if others:
-                for other in {each.module for each in others} - {number, NO_MODULE}:
-                    self.modules[other].frames.append(at)
+            several[frame[1]].append(at)
+        for module, frames in zip(self.modules, several, strict=False):
+            module.frames = frames
+            module.is_asked = bool(frames)
 
     def same_as(self, module: StackModule) -> StackModule | None:
         """The module of the same name, if the report has an id of it elsewhere.
@@ -263,7 +274,7 @@ class ReportWork:
     def open_by(self, find: Callable[[StackModule], OpenModule]) -> None:
         """Open the modules that have frames, each by what *find* returns."""
         for module in self.modules:
-            if module.frames and not module.reason:
+            if module.is_asked and not module.reason:
                 started = perf_counter()
                 named = module.named
                 if not module.has_id:
@@ -332,33 +343,46 @@ class ReportWork:
 
     def _settle(self) -> None:
         """Choose what each frame is, and which are return addresses."""
+        stack = self._stack
+        kinds = _kinds(stack.contents)
+        are_unclear = any(
+            type(each) is ReadLine or (type(each) is StackFrame and each.line >= 0)
+            for each in stack.contents
+        )
         for number, module in enumerate(self.modules):
             opened = module.module
-            if opened is None or opened.reader is None or not module.frames:
+            if opened is None or opened.reader is None or not module.is_asked:
                 continue
-            frames = [self._frames[at] for at in module.frames]
-            options = [
-                each._replace(stack=frame.stack) if each.stack != frame.stack else each
-                for frame in frames
-                for each in (frame, *frame.others)
-                if each.module == number
-            ]
+            own = [*kinds.get(number, {}).values()]
+            readings = Readings(are_unclear, own, partial(self._readings, number))
             names = opened.function_names()
             module.places = LinkAddresses(
-                opened.reader, module.binaries, names, options, module.code
+                opened.reader, module.binaries, names, readings, module.code
             )
-        if any(each.line >= 0 for each in self._frames):
-            asked = [each for each in self.modules if each.frames]
-            settled = Judge(self.modules).settle(self._kept_parts)
-            parts, self._stacks = with_stacks(settled, self._stack.headings)
+        if are_unclear:
+            asked = [each for each in self.modules if each.is_asked]
+            parts, stacks = settled(stack.contents, stack.headings, self.modules)
+            self._stacks = tuple(stacks)
             self._take(parts)
             if not self._has_choices:
-                self._leave_out([each for each in asked if not each.frames])
+                self._leave_out([each for each in asked if not each.is_asked])
+        else:
+            self._take(
+                [each for each in stack.contents if not isinstance(each, ReadLine)]
+            )
         if self._is_return is None:
             self._judge_returns()
         else:
             known = self._is_return
             self._frames = [each._replace(is_return=known) for each in self._frames]
+
+    def _readings(self, number: int) -> Iterator[StackFrame]:
+        """What frames in a module may be, in order."""
+        for frame in parts_of(self._stack.contents):
+            if not isinstance(frame, str):
+                several = (frame, *frame.others)
+                own = (each for each in several if each.module == number)
+                yield from (each._replace(stack=frame.stack) for each in own)
 
     def _leave_out(self, unneeded: Sequence[ModuleOfReport]) -> None:
         """Leave out modules that nothing but wrong readings named."""
@@ -367,59 +391,94 @@ class ReportWork:
             return
         kept = [each for each in self.modules if each not in wrong]
         number = {id(each): at for at, each in enumerate(kept)}
-        new = {at: number.get(id(each), -1) for at, each in enumerate(self.modules)}
+        new = [number.get(id(each), NO_MODULE) for each in (*self.modules, None)]
         self.modules = kept
         self._take(
-            part
-            if isinstance(part, str)
-            else part._replace(module=new.get(part.module, NO_MODULE))
-            for part in self._kept_parts
+            [
+                part
+                if isinstance(part, str) or part.module == new[part.module]
+                else part._replace(module=new[part.module])
+                for part in self._kept_parts
+            ]
         )
 
     def _judge_returns(self) -> None:
         """Let the code tell which are return addresses, where it is at hand."""
         # A tool prints all addresses under a heading alike.
         several: dict[int, list[tuple[int, bool]]] = {}
-        counters: dict[int, list[int]] = {}
-        for at, frame in enumerate(self._frames):
-            if frame.is_counter:
-                counters.setdefault(frame.heading, []).append(at)
-            ends = self._is_after_call(frame, 0)
-            if ends is not None:
-                several.setdefault(frame.heading, []).append((at, ends))
-        known = self._stack.counters
-        exact = {at for at, it in enumerate(self._frames) if it[1:3] in known}
+        frames = self._frames
+        for number in {each[1] for each in frames if each[8] or each[9]} - {NO_MODULE}:
+            module = self.modules[number]
+            asked = [at for at in module.frames if frames[at][8] or frames[at][9]]
+            found = self._are_after_calls(module, asked)
+            for at, ends in zip(asked, found, strict=True):
+                if ends is not None:
+                    several.setdefault(frames[at][17], []).append((at, ends))
+        exact = self._counters()
         for members in several.values():
-            calls = sum(ends for _, ends in members)
-            if calls == 0 and len(members) > 1:
-                following = (
-                    self._is_after_call(self._frames[at], 1) for at, _ in members
-                )
-                if not any(following):  # else a tool has adjusted them
-                    continue  # not the code of this stack
-            are_returns = 2 * calls >= len(members) > 1
-            for at, ends in members:
-                frame = self._frames[at]
-                # Where a stack begins, an address may be made without a call.
-                is_first = at == members[-1][0] and len(members) > 1
-                if frame.is_return and frame.may_be_exact and not (ends or is_first):
-                    exact.add(at)
-                elif frame.may_return and are_returns and ends:
-                    self._frames[at] = frame._replace(is_return=True)
-        # Of many in a stack, "pc" is what the tool calls all addresses.
-        exact.update(*(each for each in counters.values() if len(each) == 1))
+            exact |= self._judge_stack(sorted(members))
         self._take_as_exact(exact)
 
-    def _is_after_call(self, frame: StackFrame, by: int) -> bool | None:
-        """Whether a call ends *by* bytes after a frame; None if it tells nothing."""
-        if not (frame.may_return or frame.may_be_exact) or frame.module == NO_MODULE:
-            return None
+    def _counters(self) -> set[int]:
+        """Frames that the report says to be in a program counter."""
+        known = self._stack.counters
+        counters: dict[int, list[int]] = {}
+        found: set[int] = set()
+        for at, frame in enumerate(self._frames):
+            if frame[13]:
+                counters.setdefault(frame.heading, []).append(at)
+            if known and frame[1:3] in known:
+                found.add(at)
+        # Of many in a stack, "pc" is what the tool calls all addresses.
+        return found.union(*(each for each in counters.values() if len(each) == 1))
+
+    def _judge_stack(self, members: Sequence[tuple[int, bool]]) -> set[int]:
+        """Frames of a stack that are exact; those that are return addresses are set.
+
+        Args:
+            members: Frames whose code is at hand, and whether a call ends there.
+        """
+        frames = self._frames
+        exact: set[int] = set()
+        calls = sum(ends for _, ends in members)
+        if calls == 0 and len(members) > 1:
+            following = (self._may_call_end(frames[at]) for at, _ in members)
+            if not any(following):  # else a tool has adjusted them
+                return exact  # not the code of this stack
+        are_returns = 2 * calls >= len(members) > 1
+        for at, ends in members:
+            frame = frames[at]
+            # Where a stack begins, an address may be made without a call.
+            is_first = at == members[-1][0] and len(members) > 1
+            if frame[4] and frame[8] and not (ends or is_first):
+                exact.add(at)
+            elif are_returns and ends and not frame[4] and frame[9]:
+                frames[at] = _new(StackFrame, (*frame[:4], True, *frame[5:]))
+        return exact
+
+    def _are_after_calls(
+        self, module: ModuleOfReport, asked: Sequence[int]
+    ) -> Iterable[bool | None]:
+        """Whether a call ends at each of some frames; None for those without code."""
+        places = module.places
+        if places is None:
+            return [None] * len(asked)
+        addresses = places.addresses_in(map(self._frames.__getitem__, asked))
+        found = places.places([each or 0 for each in addresses])
+        return (
+            None if address is None or not place & CODE else place & CALL > 0
+            for address, place in zip(addresses, found, strict=True)
+        )
+
+    def _may_call_end(self, frame: StackFrame) -> bool:
+        """Whether a call may end a byte after a frame whose code is known."""
         places = self.modules[frame.module].places
         address = None if places is None else places.address(frame)
-        if places is None or address is None:
-            return None
-        ends = places.is_after_call(address)
-        return ends if ends is None or not by else places.code.may_return(address + by)
+        return (
+            places is not None
+            and address is not None
+            and places.code.may_return(address + 1)
+        )
 
     def _threads(self, answers: Sequence[ReportFrame]) -> tuple[ReportThread, ...]:
         frames: list[list[ReportFrame]] = [[] for _ in self._stacks]
@@ -490,7 +549,8 @@ class ReportWork:
 
     def _take_as_exact(self, chosen: set[int]) -> set[int]:
         for at in chosen:
-            self._frames[at] = self._frames[at]._replace(is_return=False)
+            frame = self._frames[at]
+            self._frames[at] = _new(StackFrame, (*frame[:4], False, *frame[5:]))
         return chosen
 
     def _look_up(
@@ -501,21 +561,29 @@ class ReportWork:
         text_left: int,
     ) -> int:
         reader, places = module.reader, module.places
-        wanted = [at for at in module.frames if chosen is None or at in chosen]
+        wanted: Sequence[int] = module.frames
+        if chosen is not None:
+            wanted = [at for at in wanted if at in chosen]
         if reader is None or places is None or not wanted:
             return text_left
         several: dict[tuple[Reader, bool], dict[int, int]] = {}  # addresses by frame
-        for at in wanted:
-            frame = self._frames[at]
-            address = places.link_address(frame)
-            if address is None:
-                answers[at] = answers[at]._replace(reason=places.reason)
+        frames = [self._frames[at] for at in wanted]
+        for at, frame, found in zip(
+            wanted, frames, places.addresses_in(frames), strict=True
+        ):
+            own, is_return, address = reader, frame[4], found
+            if frame[5] or found is None:
+                address = places.link_address(frame)
+                if address is None:
+                    answers[at] = answers[at]._replace(reason=places.reason)
+                    continue
+                own = places.reader_of(frame, address)
             else:
-                own = places.reader_of(frame, address) if frame.symbol else reader
-                several.setdefault((own, frame.is_return), {})[at] = address
+                address = min(max(found - is_return, 0), UINT64_MAX)
+            several.setdefault((own, is_return), {})[at] = address
         base = reader.header.base_address
-        for (own, _), addresses in several.items():
-            text_left = self._answer_all(own, base, addresses, answers, text_left)
+        for (own, _), asked in several.items():
+            text_left = self._answer_all(own, base, asked, answers, text_left)
         return text_left
 
     def _answer_all(
@@ -530,20 +598,19 @@ class ReportWork:
 
         All are return addresses, or none is.
         """
-        is_return = self._frames[next(iter(addresses))].is_return
+        frames = self._frames
+        first = frames[next(iter(addresses))]
+        is_return, number = first.is_return, first.module
         asked = [*dict.fromkeys(addresses.values())]  # threads wait in one place
-        several: Iterable[_Calls]
-        several, starts = _calls_at(reader, asked, text_left, by=is_return)
-        number = self._frames[next(iter(addresses))].module
+        several, starts = _calls_at(reader, asked, by=is_return)
         self._starts.update((number, each) for each in starts)
         self._callers |= {number} if is_return else set()
         are_distinct = len(asked) == len(addresses)
+        calls_of = dict(zip(asked, several, strict=True))
         if not are_distinct:
-            calls_of = dict(zip(asked, several, strict=True))
-            several = map(calls_of.__getitem__, addresses.values())
+            several = [*map(calls_of.__getitem__, addresses.values())]
         known: dict[tuple[object, ...], ReportFrame] = {}  # equal frames
         base -= is_return
-        frames = self._frames
         for (at, address), (calls, size) in zip(
             addresses.items(), several, strict=True
         ):
@@ -556,57 +623,83 @@ class ReportWork:
                 answers[at] = answers[at]._replace(reason=reason)
                 continue
             text, number, own, _, _, symbol, _, trust = frame[:8]
-            doubt, answer = frame[15], None
-            if not are_distinct:
-                key = text, own, symbol, doubt, trust
-                answer = known.get(key)
+            # There are many, so in the order of the fields.
+            fields = text, number, own, symbol, calls, address - base, frame[15]
+            if are_distinct:
+                answers[at] = _new(ReportFrame, (*fields, is_return, trust, (), ""))
+                continue
+            key = text, own, symbol, frame[15], trust
+            answer = known.get(key)
             if answer is None:
-                # fmt: off
-                answer = _new(ReportFrame, (  # there are many, so in the order of them
-                    text, number, own, symbol, calls, address - base, doubt, is_return,
-                    trust, (), "",
-                ))
-                # fmt: on
-                if not are_distinct:
-                    known[key] = answer
+                answer = _new(ReportFrame, (*fields, is_return, trust, (), ""))
+                known[key] = answer
             answers[at] = answer
         return text_left
 
 
-def _calls_at(
-    reader: Reader, asked: Sequence[int], most: int, *, by: bool
-) -> tuple[list[_Calls], set[int]]:
-    """Calls at addresses, with their characters, until all have *most*; all functions.
+def _kinds(
+    contents: Sequence[str | StackFrame | ReadLine],
+) -> dict[int, dict[object, tuple[StackFrame, list[int]]]]:
+    """What frames may be, by module and all but the address: a frame, the addresses."""
+    found: dict[int, dict[object, tuple[StackFrame, list[int]]]] = {}
+    lines: dict[AlikeLines, None] = {}
+    for part in contents:
+        if type(part) is ReadLine:
+            lines[part[1]] = None
+        elif type(part) is StackFrame:
+            for each in (part, *part[11]) if part[11] else (part,):
+                of_module = found.setdefault(each[1], {})
+                key = (*each[3:8], each[10]) if each[5] else each[3]
+                known = of_module.get(key)
+                if known is None:
+                    known = of_module[key] = each, []
+                known[1].append(each[2])
+    for alike in lines:
+        for at, reading in enumerate(chain.from_iterable(alike.pattern.readings)):
+            of_module = found.setdefault(reading.frame.module, {})
+            if reading.plus < 0:
+                of_module[alike, at] = reading.frame, alike.addresses(reading)
+                continue
+            for number, frame in enumerate(alike.frames(reading)):
+                of_module[alike, at, number] = frame, [frame.address]
+    return found
 
-    The functions are their link-time starts.
+
+def _calls_at(
+    reader: Reader, asked: Sequence[int], *, by: bool
+) -> tuple[list[_Calls], set[int]]:
+    """Calls at addresses, with their characters; the starts of their functions.
 
     Args:
         reader: The file.
         asked: The addresses, each once.
-        most: Number of characters.
         by: Bytes from there to the address where the instruction ends.
     """
     frames = reader.lookup_many(asked, misses=False)
+    tables = frames.tables
+    inlined, offsets = frames.inlined.tolist(), frames.offset.tolist()
+    names = [*map(tables.strings.__getitem__, frames.name)]
+    paths = [*map(tables.files.__getitem__, frames.path)]
+    folders, files = [each[0] for each in paths], [each[1] for each in paths]
+    shown = [each + 1 for each in offsets] if by else offsets
+    rows = zip(names, folders, files, frames.line, shown, inlined, strict=True)
+    calls = [_new(Frame, each) for each in rows]
+    sizes = [
+        len(name) + len(folder) + len(file)
+        for name, folder, file in zip(names, folders, files, strict=True)
+    ]
     found, starts = [_NO_CALLS] * len(asked), set[int]()
-    calls: list[Frame] = []
-    size = 0
-    for at, name, (directory, filename), line, offset, inlined in zip(  # noqa: B905 - of one table
-        frames.address_index,
-        map(frames.tables.strings.__getitem__, frames.name),
-        map(frames.tables.files.__getitem__, frames.path),
-        frames.line,
-        [each + 1 for each in frames.offset] if by else frames.offset,
-        frames.inlined,
-    ):
-        if not inlined or len(calls) < _MOST_CALLS:
-            size += len(name) + len(directory) + len(filename)
-            call = name, directory, filename, line, offset, inlined
-            calls.append(_new(Frame, call))
-        if not inlined:
-            found[at] = tuple(calls), size
-            starts.add(asked[at] + by - offset)
-            most -= size
-            if most <= 0:
-                break
-            calls, size = [], 0
+    numbers, begin = frames.address_index, 0
+    for end, is_inlined in enumerate(inlined):
+        if is_inlined:
+            continue
+        number = numbers[end]
+        starts.add(asked[number] - offsets[end])
+        if begin == end:
+            found[number] = (calls[end],), sizes[end]
+        else:
+            last = min(end, begin + _MOST_CALLS)
+            own = (*calls[begin:last], calls[end])
+            found[number] = own, sum(sizes[begin:last]) + sizes[end]
+        begin = end + 1
     return found, starts

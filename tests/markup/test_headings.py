@@ -238,6 +238,27 @@ def test_a_call_may_return_to_where_one_ends(
     assert MachineCode().may_return(end)
 
 
+def test_what_is_at_many_addresses_is_what_is_at_each(tmp_path: Path) -> None:
+    code = bytes.fromhex("90 e8 00 00 00 00 ff d0 90")
+    found = code_of(tmp_path, code)
+    functions = tmp_path / "functions.sym"
+    functions.write_text(f"MODULE Linux x86_64 {'1' * 33} app\nFUNC 13 4 0 inner\n")
+    gsym.convert(functions, tmp_path / "functions.gsym")
+    addresses = [*range(CODE + len(code) + 3), (1 << 64) - 1]
+    with gsym.open(tmp_path / "functions.gsym") as reader:
+        places = found.places(reader.mapped_for(addresses), addresses)
+        for at, place in zip(addresses, places, strict=True):
+            is_known = found.is_known(at)
+            for flag, expected in (
+                (lib.GSYM_PLACE_FUNCTION, reader.lookup(at) is not None),
+                (lib.GSYM_PLACE_AFTER, reader.lookup(at - 1) is not None),
+                (lib.GSYM_PLACE_CODE, is_known),
+                (lib.GSYM_PLACE_CALL, is_known and found.may_return(at)),
+            ):
+                assert bool(place & flag) == expected
+    assert len({*places}) > 4
+
+
 @given(st.lists(st.sampled_from(X86_CALLS + X86_OTHERS), max_size=12))
 def test_a_call_may_return_to_all_that_calls_return_to(codes: list[str]) -> None:
     code = b"".join(map(bytes.fromhex, codes))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.memory.stack_parts import StackFrame
+import gsym
+from gsym.memory.stack_parts import StackBuilder, StackFrame
+from gsym.reports.stacks import line_reader
 from gsym.reports.stacks.recognition import parse_report
 from gsym.reports.stacks.repeated_lines import RepeatedLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
-    from gsym.reports.stacks.evidence import Candidate, Line
+    from gsym.reports.stacks.repeated_lines import Meaning
+    from gsym.reports.stacks.shapes import Shape
 
 LINES = (
     ("./app(+0x1189) [0x55d1c0ffe189]", "./app(+0x2189) [0x55d1c0fff189]"),
@@ -49,13 +54,77 @@ def test_line_means_what_it_means_to_a_new_reader(
     text = "\n".join(lines * 2)
     known = parse_report(text).parts
     assert any(isinstance(part, StackFrame) for part in known)
-    find = RepeatedLines.candidates
+    find = RepeatedLines.meaning
 
     def forget(
-        lines: RepeatedLines, line: Line, usual: Callable[[], Iterable[int]]
-    ) -> Sequence[Candidate]:
+        lines: RepeatedLines,
+        text: str,
+        shape: Shape,
+        usual: Callable[[], Iterable[int]],
+    ) -> tuple[Meaning | None, Sequence[int]]:
         lines._known.clear()  # noqa: SLF001
-        return find(lines, line, usual)
+        return find(lines, text, shape, usual)
 
-    monkeypatch.setattr(RepeatedLines, "candidates", forget)
+    monkeypatch.setattr(RepeatedLines, "meaning", forget)
     assert parse_report(text).parts == known
+
+
+FUNCTIONS = "".join(
+    f"FUNC {at:x} 80 0 of_{at:x}\n{at:x} 80 {at >> 4} 0\n"
+    for at in range(0x1000, 0x40000, 0x100)
+)
+SYMBOLS = f"MODULE Linux x86_64 {'1' * 33} app\nFILE 0 a.c\n{FUNCTIONS}"
+FORMS = (
+    "/opt/app(+{at:#x}) [{placed:#x}]\n",
+    "frame {number}: /opt/app {at:#x}\n",
+    "/opt/app: of_1000+0x{low:x} {placed:#x}\n",
+    "at {placed:#x} in /opt/app ({at:d})\n",
+    "/opt/app {start:#x} + {at:#x}\n",
+)
+
+
+def long_text(form: str, seed: int) -> str:
+    """Lines of one form, for more than a block; some also place the module."""
+    random, lines = Random(seed), []  # noqa: S311 - no secret
+    for number in range(700):
+        at = random.randrange(0x1000, 0x40000)
+        at = at & ~0xFFF if number % 200 == 150 else at
+        start = 0x7F1200000000 + (number // 500 << 28)
+        places = {"at": at, "low": at & 0xFF, "placed": start + at, "start": start}
+        made = form.format(**places, number=number % 30)
+        lines.append(made + "\n" * (number % 50 == 49))
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lines_of_a_block_mean_what_each_means(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_reader, "_BLOCK", 200)
+    text = long_text(form, 1)
+    known = parse_report(text).parts
+    assert sum(isinstance(part, StackFrame) for part in known) >= 700
+    monkeypatch.setattr(line_reader.LineReader, "_alike_in", lambda *_: {})
+    assert parse_report(text).parts == known
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lines_are_judged_together_as_each_is(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "app.sym").write_text(SYMBOLS)
+    text = long_text(form, 2)
+    together = gsym.symbolicate(text, source=tmp_path)
+    answered = [bool(frame.calls) for frame in together.frames()]
+    assert any(answered)
+    assert not all(answered)
+    add_line = StackBuilder.add_line
+
+    def add_alone(stack: StackBuilder, *line: object) -> None:
+        stack._alike.clear()  # noqa: SLF001
+        add_line(stack, *line)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(StackBuilder, "add_line", add_alone)
+    alone = gsym.symbolicate(text, source=tmp_path)
+    assert str(alone) == str(together)
+    assert alone.threads == together.threads

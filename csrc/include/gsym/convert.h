@@ -196,6 +196,19 @@ uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address);
  * depends on it. */
 uint32_t gsym_code_is_known(const gsym_machine_code *code, uint64_t address);
 
+/* What is at an address. */
+typedef enum gsym_place {
+    GSYM_PLACE_FUNCTION = 1, /* a function covers it */
+    GSYM_PLACE_AFTER = 2,    /* a function covers the byte before it */
+    GSYM_PLACE_CODE = 4,     /* the code before it is known */
+    GSYM_PLACE_CALL = 8      /* and a call may return to it */
+} gsym_place;
+
+/* Write what is at each address, as a set of gsym_place. */
+gsym_status gsym_code_places(const gsym_machine_code *code, const gsym_image *image,
+                             const uint64_t *addresses, size_t count, uint8_t *places_ret,
+                             gsym_error *error);
+
 /* Whether the bytes that end at `address` are a call of x86, x86-64 or AArch64 that names
  * what it calls: the link-time address *target_ret. */
 uint32_t gsym_code_call_target(const gsym_machine_code *code, uint64_t address,

@@ -13,17 +13,19 @@ from gsym.reports.stacks.tokens import BREAKS, pieces
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gsym.memory.loaded import Loaded
     from gsym.memory.stack_parts import Base, StackBuilder, StackModule
     from gsym.reports.stacks.line_forms import FrameForm
+    from gsym.reports.stacks.repeated_lines import Meaning
     from gsym.reports.stacks.shapes import Cut, Shape
 
 _BLOCK = 4_096  # lines whose shapes are found at once
 _BLOCK_SIZE = 1 << 20  # characters of them, unless one line has more
 _FEW_FRAMES = 2  # of a stack
 _LEAST_CODE = 0x1000  # what is below in a list may be a process
+_MOST_TURNS = 8  # in which lines of a block are read that are alike
 
 # A start of a module ends so; a range has two of them.
 _MAY_PLACE = regex(r"000(?![0-9a-zA-Z])(?<=[0-9a-fA-F]{6})")
@@ -64,7 +66,7 @@ class LineReader:
             stack, self.images.loaded, self.images.find, chosen, is_log, {}
         )
         self._repeated = RepeatedLines(self._around, self.images)
-        self._before: list[evidence.Line] = []  # the last one first
+        self._before: tuple[tuple[str, Shape], ...] = ()  # lines, the last one first
         self._block: Sequence[Shape] = ()  # of lines up to
         self._block_end = 0
         self._number = 0  # of the line
@@ -93,35 +95,49 @@ class LineReader:
         """Read all lines of a report, and of others that only say what is loaded."""
         several = self.place_images(lines, maps)
         images = self._only_images
-        stack = self._stack
-        region = self._around.region if self.images.loaded.regions else None
         for start, block in self._blocks(several):
+            alike = self._alike_in(block)
+            placed, turns = self.images.count, _MOST_TURNS
             for at, (line, shape) in enumerate(block, start):
                 self._number += 1
                 if shape.usual is not None and at not in images:
-                    cut, offset = shape.usual
-                    if self._add_offset(line, cut, offset):
+                    if self._add_offset(line, *shape.usual):
                         continue
-                if at in images or not (
-                    shape.is_interesting
-                    or (
-                        region
-                        and shape.has_bare
-                        and any(map(region, evidence.bare_numbers(line)))
-                    )
-                ):
-                    self._position = 0
-                    stack.add_text(line)
-                elif line in BREAKS or stack.is_over or shape.is_answered:
-                    stack.add_text(line)
-                elif len(line) > stack.limits.line:
-                    stack.add_text(line)
-                    limit = stack.limits.line
-                    stack.add_note(
-                        f"Lines of more than {limit} characters are not read."
-                    )
-                else:
-                    self._add_line(line, shape, several, at)
+                elif shape.is_alike and at not in images and not self._stack.is_over:
+                    if placed != self.images.count:
+                        turns -= 1
+                        alike = self._alike_in(block, at - start) if turns > 0 else {}
+                        placed = self.images.count
+                    known = alike.get(at - start)
+                    if known is not None:
+                        self._add_alike(line, shape, *known)
+                        continue
+                self._add_other(line, shape, several, at)
+
+    def _add_other(
+        self, line: str, shape: Shape, lines: Sequence[str], at: int
+    ) -> None:
+        """Add a line that may be anything."""
+        stack = self._stack
+        region = self._around.region if self.images.loaded.regions else None
+        if at in self._only_images or not (
+            shape.is_interesting
+            or (
+                region
+                and shape.has_bare
+                and any(map(region, evidence.bare_numbers(line)))
+            )
+        ):
+            self._position = 0
+            stack.add_text(line)
+        elif line in BREAKS or stack.is_over or shape.is_answered:
+            stack.add_text(line)
+        elif len(line) > stack.limits.line:
+            stack.add_text(line)
+            limit = stack.limits.line
+            stack.add_note(f"Lines of more than {limit} characters are not read.")
+        else:
+            self._add_line(line, shape, lines, at)
 
     def _add_offset(self, line: str, cut: Cut, offset: slice) -> bool:
         """Whether a line of a usual form is a frame in a module that is known."""
@@ -146,7 +162,7 @@ class LineReader:
 
     def _blocks(
         self, lines: Sequence[str]
-    ) -> Iterator[tuple[int, Iterable[tuple[str, Shape]]]]:
+    ) -> Iterator[tuple[int, Sequence[tuple[str, Shape]]]]:
         """Lines with their shapes, and the index of the first of each block."""
         at = 0
         while at < len(lines):
@@ -155,7 +171,7 @@ class LineReader:
                 block = block[: len(block) // 2]
             self._block = self._shapes.of(block)
             self._block_end = at + len(block)
-            yield at, zip(block, self._block, strict=True)
+            yield at, [*zip(block, self._block, strict=True)]
             at += len(block)
 
     def _read_images(self, lines: Sequence[str]) -> None:
@@ -197,45 +213,60 @@ class LineReader:
         self, line: str, text: str, shape: Shape, lines: Sequence[str], at: int
     ) -> bool:
         """Whether the line has something that may be a frame."""
-        found = self._candidates(text, shape, lines, at)
-        if not found:
+        return self._add_found(line, shape, *self._meaning(text, shape, lines, at))
+
+    def _alike_in(
+        self, block: Sequence[tuple[str, Shape]], begin: int = 0
+    ) -> dict[int, tuple[Meaning | None, Sequence[int]] | None]:
+        """What lines of a block mean, by their indexes, of shapes that `is_alike`."""
+        several: dict[Shape, list[int]] = {}
+        for at in range(begin, len(block)):
+            shape = block[at][1]
+            if shape.is_alike:
+                several.setdefault(shape, []).append(at)
+        known: dict[int, tuple[Meaning | None, Sequence[int]] | None] = {}
+        for shape, places in several.items():
+            texts = [shape.text(block[at][0]) for at in places]
+            found = self._repeated.meanings(texts, shape)
+            known.update(zip(places, found, strict=False))
+        return known
+
+    def _add_alike(
+        self, line: str, shape: Shape, found: Meaning | None, values: Sequence[int]
+    ) -> None:
+        """Add a line that is like one which names the modules of its frames."""
+        self._before = ((line, shape), *self._before[:3])
+        if not self._add_found(line, shape, found, values):
+            self._stack.add_text(line)
+            if not shape.is_between:
+                self._position = 0
+
+    def _add_found(
+        self, line: str, shape: Shape, found: Meaning | None, values: Sequence[int]
+    ) -> bool:
+        """Whether a line may have frames, by what it may mean and its numbers."""
+        if found is None:
             return False
         # Where a tool has written a stack, other addresses are registers and memory.
         is_other = self._has_stack and not self._process
-        if is_other and not self._is_in_stack(found, text):
-            several = (each.frame for each in found if each.frame.is_counter)
+        if is_other and not self._is_in_stack(found, values, shape.text(line)):
+            frames = (readings[0].of(values) for _, _, readings in found.found)
+            several = (each for each in frames if each.is_counter)
             self._stack.counters.update((each.module, each.address) for each in several)
             return False
-        form, is_return = shape.first.form
-        stack, end = self._stack, 0
-        for each in found:
-            start, stop = shape.span(each.start, each.end)
-            if start < end:
-                continue
-            fields = each.frame
-            is_numbered = fields.ordinal >= 0
-            number = fields.ordinal if is_numbered else self._position
-            of_caller = is_return or (is_numbered and number > 0)
-            # fmt: off
-            frame = _new(StackFrame, (  # there are many, so in the order of the fields
-                line[start:stop], *fields[1:4], of_caller, *fields[5:8], True, True,
-                *fields[10:14], self._number, fields.doubt, number, stack.heading,
-                stack.last,
-            ))
-            # fmt: on
-            self._stack.add_frame(frame, form, number, line[end:start])
-            end = stop
-        self._stack.add_text(line[end:])
+        place = self._number, self._position
+        self._stack.add_line(line, found.pattern, values, *place)
         self._position += 1
         return True
 
-    def _is_in_stack(self, found: Sequence[evidence.Candidate], text: str) -> bool:
+    def _is_in_stack(self, found: Meaning, values: Sequence[int], text: str) -> bool:
         """Whether a line has a frame's number, or begins with the address of one."""
-        first, number = found[0], found[0].frame.module
-        is_first = number != NO_MODULE and not text[: first.start].strip()
-        is_first &= first.frame.address >= _LEAST_CODE
-        return any(each.frame.ordinal >= 0 for each in found) or (
-            is_first and self._stack.module(number).name in text[first.end :]
+        start, end, readings = found.found[0]
+        number = readings[0].frame.module
+        is_first = number != NO_MODULE and not text[:start].strip()
+        is_first &= readings[0].of(values).address >= _LEAST_CODE
+        return any(several[0].frame.ordinal >= 0 for _, _, several in found.found) or (
+            is_first and self._stack.module(number).name in text[end:]
         )
 
     def _add_frames(
@@ -295,11 +326,13 @@ class LineReader:
         at: int,
     ) -> StackFrame:
         """A frame with what its line may mean otherwise."""
-        found = self._candidates(shape.text(line), shape, lines, at)
+        found, values = self._meaning(shape.text(line), shape, lines, at)
         options = [
-            option._replace(is_guess=True)
-            for each in found
-            for option in (each.frame, *each.frame.others)
+            each.of(values)._replace(
+                is_guess=True, is_return=False, may_be_exact=False, may_return=False
+            )
+            for _, _, readings in (() if found is None else found.found)
+            for each in readings
         ]
         if not options:
             return frame
@@ -312,23 +345,27 @@ class LineReader:
         """Whether a number may be an address without a module beside it."""
         return bool(self.images.loaded.regions or self._process or self._chosen)
 
-    def _candidates(
+    def _meaning(
         self, text: str, shape: Shape, lines: Sequence[str], at: int
-    ) -> Sequence[evidence.Candidate]:
-        """The candidates for frames in the text of a line."""
-        line = evidence.Line(text, shape.first)
-        before, self._before = self._before, [line, *self._before[:3]]
+    ) -> tuple[Meaning | None, Sequence[int]]:
+        """What a line may mean, if it may have frames, and its numbers."""
+        line, before = evidence.Line(text, shape.first), self._before
+        self._before = ((lines[at], shape), *before[:3])
 
         def usual() -> Iterator[int]:
-            return evidence.modules_nearby(self._stack, before, self._after(lines, at))
+            several = [evidence.Line(own.text(it), own.first) for it, own in before]
+            return evidence.modules_nearby(self._stack, several, self._after(lines, at))
 
         if not self._is_placed and line.is_numbers:
-            near = filter(None, (*before, self._after(lines, at)))
-            if all(each.is_numbers for each in near):
-                return []
+            after = self._after(lines, at)
+            is_near = after is None or after.is_numbers
+            if is_near and all(own.first.is_numbers for _, own in before):
+                return None, ()
         if line.is_plain(self._around) or not shape.first.parts:
-            return []
-        return self._repeated.candidates(line, usual)
+            return None, ()
+        found = self._repeated.meaning(text, shape, usual)
+        shape.is_alike = shape.may_be_alike()
+        return found
 
     def _after(self, lines: Sequence[str], at: int) -> evidence.Line | None:
         """The line after another."""

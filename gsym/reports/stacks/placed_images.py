@@ -10,11 +10,12 @@ from gsym.memory.stack_parts import (
     module_of_path,
     module_of_uuid,
 )
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gsym.memory.loaded import Loaded
     from gsym.memory.stack_parts import Base, StackBuilder, StackModule
@@ -75,6 +76,11 @@ class PlacedImages:
             add = self.loaded.add if end else self.loaded.add_open
             add(Region(start, end, number, 0, offset, base))
 
+    @property
+    def count(self) -> int:
+        """How many starts are known."""
+        return len(self._known_starts)
+
     def is_known(self, start: int) -> bool:
         """Whether it is known what starts at an address."""
         return start in self._known_starts
@@ -90,6 +96,34 @@ class PlacedImages:
         return region._replace(
             module=self._stack.number(process.modules[region.module])
         )
+
+    def places_of(
+        self, addresses: Sequence[int]
+    ) -> tuple[Sequence[object], Sequence[int]]:
+        """What tells the region of each address, and where that is in its module."""
+        loaded = self.loaded
+        region = loaded.covering(addresses[0])
+        if self._process is not None:
+            several = [*map(self.find, addresses)]
+            found = [it if it and it.module != NO_MODULE else None for it in several]
+            # What is found begins at the address; all else is alike in a region.
+            kinds = [it and (it.module, *it[5:]) for it in found]
+            return kinds, [0 if it is None else it.address for it in found]
+        if region is None and (
+            not loaded.regions or max(addresses) < loaded.regions[0].start
+        ):
+            return [None] * len(addresses), [0] * len(addresses)
+        if region is not None and _are_in(region, addresses):
+            by = region.address - region.start
+            places = [(each + by) & UINT64_MAX for each in addresses]
+            return [region.start] * len(addresses), places
+        covering = [*map(loaded.covering, addresses)]
+        found = [it if it and it.module != NO_MODULE else None for it in covering]
+        places = [
+            0 if it is None else (it.address + each - it.start) & UINT64_MAX
+            for it, each in zip(found, addresses, strict=True)
+        ]
+        return [it and it.start for it in found], places
 
     def find_for(self, address: int, module: StackModule | None) -> Region | None:
         """The part for a frame in a module; None if it cannot be there."""
@@ -139,6 +173,12 @@ class PlacedImages:
         else:
             base = "file"
         self.loaded.add(Region(start, end, number, 0, first, base))
+
+
+def _are_in(region: Region, addresses: Sequence[int]) -> bool:
+    """Whether a region of a known module covers all addresses."""
+    is_known = region.module != NO_MODULE
+    return is_known and region.start <= min(addresses) and max(addresses) < region.end
 
 
 def hex_number(digits: str | None) -> int:

@@ -6,29 +6,34 @@ the numbers are read.
 
 from __future__ import annotations
 
-from itertools import chain, pairwise
+from itertools import chain, combinations, pairwise, repeat
+from operator import add, eq, itemgetter
 
-from gsym.memory.stack_parts import NO_MODULE, StackFrame
+from gsym.memory.stack_parts import LinePattern, Reading
 from gsym.records import NamedTuple
 from gsym.reports.stacks.evidence import (
     SAYS_NOTHING,
-    Candidate,
+    Line,
     candidates,
     may_be_start,
 )
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from gsym.memory.regions import Region
-    from gsym.reports.stacks.evidence import Line, Surroundings
+    from gsym.memory.stack_parts import StackFrame
+    from gsym.reports.stacks.evidence import Candidate, Surroundings
     from gsym.reports.stacks.placed_images import PlacedImages
+    from gsym.reports.stacks.shapes import Shape
     from gsym.reports.stacks.tokens import Tokens
 
+    Facts = Iterable[object]
+    """What is known of each of some lines."""
+
 _MOST_KNOWN = 4_096  # lines
-_PAGE_MASK = 4095
-_new = tuple.__new__
+_IN_PAGE = 4095
 
 
 class _Value(int):
@@ -57,6 +62,7 @@ class Numbers:
     Attributes:
         are_apart: Whether all else in the lines is known without them.
         has_sure: Whether each part of a line surely names a module.
+        are_of_named: Whether there are some, and nothing but these decides.
         says_nothing: Whether the lines have no frame.
     """
 
@@ -82,7 +88,12 @@ class Numbers:
         spans = sorted({(each.start, each.stop) for each, _ in self._places})
         ends = [0, *(end for _, end in spans)]
         begins = [*(begin for begin, _ in spans), len(first.text)]
-        self._between = [*map(slice, ends, begins)]
+        self._radixes = [radix for _, radix in self._places]
+        digits = [place for place, _ in self._places]
+        # Then what is between them; of several places, the texts are a tuple.
+        places = [*digits, *map(slice, ends, begins)]
+        self._take: Callable[[str], tuple[str, ...]] = itemgetter(slice(0, 0), *places)
+        self._is_grouped = any(set("`$") & set(first.text[each]) for each in digits)
         self.are_apart: bool = all(
             end <= begin or stop <= start
             for begin, stop in names
@@ -91,6 +102,8 @@ class Numbers:
         used = [part for _, part in first.parts if part.numbers or part.offsets]
         sure = (any(each.is_sure for each in part.mentions) for part in used)
         self.has_sure: bool = all(sure)
+        is_only = self.has_sure and self.are_apart and not self.says_nothing
+        self.are_of_named: bool = bool(used) and is_only
         self._names_module = any(part.mentions for part in used)
         self._has_range = any(part.has_range for _, part in first.parts)
 
@@ -98,54 +111,85 @@ class Numbers:
         self._places.append((slice(at + start, at + end), radix))
         return len(self._places) - 1
 
-    def read(self, text: str) -> tuple[list[int], list[object]]:
-        """The numbers of a line; which are equal, and all else in it."""
-        values = []
-        for place, radix in self._places:
-            digits = text[place]
-            if "`" in digits or "$" in digits:
-                digits = digits.replace("`", "").removeprefix("$")
-            values.append(int(digits, radix))
-        same = [*map(values.index, values)] if len(values) > 1 else ()
-        return values, [*same, *(text[each] for each in self._between)]
+    def read(self, texts: Sequence[str]) -> tuple[list[Sequence[int]], list[Facts]]:
+        """The numbers of lines as columns; what is equal in them, and all else."""
+        count = len(self._radixes)
+        _, *columns = zip(*map(self._take, texts), strict=True)
+        digits: Sequence[Sequence[str]] = columns[:count]
+        if self._is_grouped:
+            digits = [
+                [each.replace("`", "").removeprefix("$") for each in column]
+                for column in digits
+            ]
+        values: list[Sequence[int]] = [
+            [int(each, radix) for each in column]
+            for column, radix in zip(digits, self._radixes, strict=True)
+        ]
+        same = [
+            () if len({*row}) == count else tuple(map(row.index, row))
+            for row in zip(*values, strict=True)
+        ]
+        if not same:
+            same = [()] * len(texts)
+        return values, [same, *columns[count:]]
 
     def are_in(self, names: Iterable[str], text: str) -> bool:
         """Whether a name of a line has one of its numbers."""
         digits = [text[each] for each, _ in self._places]
         return any(each in name for name in names for each in digits)
 
-    def may_place(self, values: list[int], is_known: Callable[[int], bool]) -> bool:
-        """Whether a line may say where a module starts that is not known.
+    def placing(
+        self,
+        count: int,
+        values: Sequence[Sequence[int]],
+        is_known: Callable[[int], bool],
+    ) -> Collection[int]:
+        """Indexes of lines that may say where a module starts that is not known.
 
         Args:
-            values: Its numbers.
+            count: How many lines there are.
+            values: The columns of their numbers.
             is_known: Whether a module is known to start at an address.
         """
         if self._has_range or not self._names_module:
-            return self._has_range
-        distinct = set(values)
-        if len({0, *(each & _PAGE_MASK for each in distinct)}) > len(distinct):
-            return False
-        distances = [one - other for one in distinct for other in distinct]
-        starts = [each for each in (*distinct, *distances) if not each & _PAGE_MASK]
-        return any(may_be_start(each) and not is_known(each) for each in starts)
+            return range(count if self._has_range else 0)
+        starts = {each for column in values for each in column if not each & _IN_PAGE}
+        for one, other in combinations(values, 2):
+            starts.update(
+                [
+                    abs(first - second)
+                    for first, second in zip(one, other, strict=True)
+                    if not (first - second) & _IN_PAGE
+                ]
+            )
+        new = {each for each in starts if may_be_start(each) and not is_known(each)}
+        if not new:
+            return ()
+        return {
+            at
+            for at, row in enumerate(zip(*values, strict=True))
+            if any(abs(one - other) in new for one in row for other in (0, *row))
+        }
 
     def place(
-        self, values: list[int], region: Callable[[int], Region | None]
-    ) -> Iterator[object]:
+        self, values: list[Sequence[int]], images: PlacedImages
+    ) -> Iterator[Facts]:
         """Append the places of numbers in modules to these; what else is known of them.
 
         Args:
-            values: The numbers of a line.
-            region: The region of an address.
+            values: The columns of the numbers of lines.
+            images: Where modules are.
         """
         for several in self._sums:
-            first, last = values[several[0]], values[several[-1]]
-            found = region(first if len(several) == 1 else first + last)
-            placed = None if found is None or found.module == NO_MODULE else found
-            values.append(0 if placed is None else placed.address)
-            yield placed and (placed[2], *placed[5:], placed.address == last)
-            yield may_be_start(first)
+            last = column = values[several[-1]]
+            first = values[several[0]]
+            if len(several) > 1:
+                column = [*map(add, first, last)]
+            regions, places = images.places_of(column)
+            values.append(places)
+            yield [not each & _IN_PAGE and may_be_start(each) for each in first]
+            yield regions
+            yield map(eq, places, last)
 
     def marked(self, line: Line) -> Iterator[tuple[int, Tokens]]:
         """The parts of a line, the numbers with their places."""
@@ -179,6 +223,18 @@ class Numbers:
         return region
 
 
+class Meaning(NamedTuple):
+    """What lines of one shape may mean.
+
+    Attributes:
+        found: Start, end and readings of all that may be frames.
+        pattern: Those that do not overlap.
+    """
+
+    found: list[tuple[int, int, list[Reading]]]
+    pattern: LinePattern
+
+
 class RepeatedLines:
     """Finds candidates in lines, once for all that only differ in their numbers.
 
@@ -189,85 +245,107 @@ class RepeatedLines:
 
     def __init__(self, around: Surroundings, images: PlacedImages) -> None:
         self._around, self._images = around, images
-        # Places and frames of candidates
-        self._known: dict[object, list[tuple[int, int, list[_Like]]]] = {}
+        self._known: dict[object, Meaning | None] = {}
 
-    def candidates(
-        self, line: Line, usual: Callable[[], Iterable[int]]
-    ) -> Sequence[Candidate]:
-        """The candidates for frames in a line, in order.
+    def meaning(
+        self, text: str, shape: Shape, usual: Callable[[], Iterable[int]]
+    ) -> tuple[Meaning | None, Sequence[int]]:
+        """What a line may mean, if it may have frames, and its numbers.
 
         Args:
-            line: The line.
+            text: Its text.
+            shape: Its shape.
             usual: Returns the modules that the lines around it name.
         """
-        around, shape = self._around, line.like
-        numbers = shape.numbers
+        first = shape.first
+        numbers = first.numbers
         if numbers is None:
-            numbers = shape.numbers = Numbers(shape)
-        values, facts = numbers.read(line.text)
-        if numbers.may_place(values, self._images.is_known):
-            self._images.add(line)
-        if numbers.says_nothing:
-            return []
-        near = () if numbers.has_sure else tuple(usual())
-        if not numbers.are_apart:
-            return [*candidates(line.parts, around, near)]
-        read = values[:]
-        facts += numbers.place(values, around.region)
-        key = shape, near, len(around.loaded.regions), *facts
-        known = self._known.get(key)
-        if known is None:
+            numbers = first.numbers = Numbers(first)
+        values, facts = numbers.read((text,))
+        if numbers.placing(1, values, self._images.is_known):
+            self._images.add(Line(text, first))
+        near = () if numbers.has_sure or numbers.says_nothing else tuple(usual())
+        ((found, own),) = self._meanings((text,), shape, near, values, facts)
+        return found, own
+
+    def meanings(
+        self, texts: Sequence[str], shape: Shape
+    ) -> Iterator[tuple[Meaning | None, Sequence[int]] | None]:
+        """The values of `meaning` for lines of a shape that `is_alike`.
+
+        None: the line may say where a module is.
+        """
+        numbers = shape.first.numbers
+        if numbers is None:
+            return
+        values, facts = numbers.read(texts)
+        placing = numbers.placing(len(texts), values, self._images.is_known)
+        found = self._meanings(texts, shape, (), values, facts)
+        for at, each in enumerate(found):
+            yield None if at in placing else each
+
+    def _meanings(
+        self,
+        texts: Sequence[str],
+        shape: Shape,
+        near: Sequence[int],
+        values: list[Sequence[int]],
+        facts: list[Facts],
+    ) -> Iterator[tuple[Meaning | None, Sequence[int]]]:
+        around, first, numbers = self._around, shape.first, shape.first.numbers
+        count = len(values)
+        if numbers is None or numbers.says_nothing:
+            yield from zip(repeat(None), texts, strict=False)
+            return
+        facts += numbers.place(values, self._images)
+        rows = zip(*values, strict=True) if values else repeat(())
+        like = first, near, len(around.loaded.regions)
+        for text, own, key in zip(texts, rows, zip(*facts, strict=True), strict=False):
+            place = like, key
+            if place in self._known:
+                yield self._known[place], own
+                continue
+            line = Line(text, first)
+            if not numbers.are_apart:
+                yield _meaning(shape, candidates(line.parts, around, near)), own
+                continue
             marked = around._replace(region=numbers.region(around))
-            found = [*candidates(numbers.marked(line), marked, near)]
-            several = [[each.frame, *each.frame.others] for each in found]
-            known = [
-                (each.start, each.end, [*map(_like, frames)])
-                for each, frames in zip(found, several, strict=True)
-            ]
-            frames = [*chain.from_iterable(several)]
+            known = _meaning(shape, candidates(numbers.marked(line), marked, near))
+            several = () if known is None else (each[2] for each in known.found)
+            frames = [each.frame for each in chain.from_iterable(several)]
             if not (
-                any(each.ordinal in read for each in frames)
-                or numbers.are_in((each.symbol for each in frames), line.text)
+                any(each.ordinal in own[:count] for each in frames)
+                or numbers.are_in((each.symbol for each in frames), text)
             ):
                 if len(self._known) > _MOST_KNOWN:
                     self._known.clear()
-                self._known[key] = known
-        return [_made(*each, values) for each in known]
+                self._known[place] = known
+            yield known, own
 
 
-class _Like(NamedTuple):
-    """A frame in lines that are alike, and the places of its numbers, or -1."""
+def _meaning(shape: Shape, several: Iterable[Candidate]) -> Meaning | None:
+    """What lines of a shape mean that have some candidates."""
+    form, is_return = shape.first.form
+    found: list[tuple[int, int, list[Reading]]] = []
+    spans: list[tuple[int, int]] = []
+    readings: list[list[Reading]] = []
+    for start, end, frame in several:
+        own, *others = frame, *frame.others
+        of_caller = is_return or own.ordinal > 0
+        own = own._replace(
+            is_return=of_caller, may_be_exact=True, may_return=True, others=()
+        )
+        found.append((start, end, [*map(_reading, (own, *others))]))
+        span = shape.span(start, end)
+        if not spans or span[0] >= spans[-1][1]:
+            spans.append(span)
+            readings.append(found[-1][2])
+    return Meaning(found, LinePattern(form, spans, readings)) if found else None
 
-    frame: StackFrame
-    address: int
-    plus: int
 
-    def of(self, values: Sequence[int]) -> StackFrame:
-        """The frame of a line that has other numbers."""
-        frame, address, plus = self
-        # In the order of the fields, since there are many frames.
-        fields = [*frame]
-        if address >= 0:
-            fields[2] = values[address]
-        if plus >= 0:
-            fields[6] = values[plus]
-        return _new(StackFrame, fields)
-
-
-def _like(frame: StackFrame) -> _Like:
-    return _Like(frame, _place(frame.address), _place(frame.plus))
+def _reading(frame: StackFrame) -> Reading:
+    return Reading(frame, _place(frame.address), _place(frame.plus))
 
 
 def _place(value: int | None) -> int:
     return value.at[0] if isinstance(value, _Value) else -1
-
-
-def _made(
-    start: int, end: int, frames: Sequence[_Like], values: Sequence[int]
-) -> Candidate:
-    first = frames[0].of(values)
-    if len(frames) > 1:
-        others = tuple([each.of(values) for each in frames[1:]])
-        first = _new(StackFrame, (*first[:11], others, *first[12:]))
-    return _new(Candidate, (start, end, first))

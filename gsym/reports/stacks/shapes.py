@@ -114,6 +114,7 @@ class Shape:
         is_between: Whether it may be among the frames of a stack.
         is_answered: Whether it is a call that a tool has found in those around it.
         usual: Where the only frame and its offset are, if it is nothing else.
+        is_alike: Whether it may only be frames in modules that it surely names.
     """
 
     images: Sequence[ImageForm] = ()
@@ -121,6 +122,7 @@ class Shape:
     headings: Sequence[HeadingForm] = ()
     is_interesting = has_bare = is_between = is_answered = False
     usual: tuple[Cut, slice] | None = None
+    is_alike = False
 
     def __init__(self, line: str) -> None:
         self._removed: list[tuple[int, int]] = []  # places in the text, sizes
@@ -160,6 +162,14 @@ class Shape:
             return None
         (cut,) = cuts
         return (cut, cut.offset) if cut.is_usual and cut.offset is not None else None
+
+    def may_be_alike(self) -> bool:
+        """The value of `is_alike`, when its numbers are known."""
+        first = self.first
+        if not self.is_interesting or self.is_answered or self.frames or self.headings:
+            return False
+        numbers, is_line = first.numbers, first.is_written and not first.is_numbers
+        return is_line and numbers is not None and numbers.are_of_named
 
     def cuts(self, form: FrameForm) -> list[Cut]:
         """Places of what a form finds in its lines."""
