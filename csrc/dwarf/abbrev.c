@@ -310,17 +310,73 @@ static void drop_jumps(abbrev_table *table, const abbrev *a) {
     table->op_count = kept;
 }
 
-/* Note the sizes of DIEs of which the walk needs nothing; of several abbreviations with one
- * code, the first counts. */
-static void note_leaves(abbrev_table *table) {
-    memset(table->leaf_sizes, 0, sizeof table->leaf_sizes);
+/* Return the step over a leaf all of whose attributes have a fixed size but for one. */
+static abbrev_step step_over_varying(const abbrev_table *table, const abbrev *a) {
+    uint32_t size = 1;
+    abbrev_step step = {0};
+    for (uint32_t i = 0; i < a->op_count; ++i) {
+        const abbrev_op *op = &table->ops[a->op_first + i];
+        bool is_block = op->kind == OP_SKIP_BLOCK && op->size <= 1;
+        if (op->kind != OP_SKIP) {
+            if ((!is_block && op->kind != OP_SKIP_STRING) || step.kind != 0)
+                return (abbrev_step){0};
+            step.kind = is_block ? STEP_BLOCK : STEP_STRING;
+            step.at = (uint8_t)size;
+        }
+        size += is_block ? 1 : op->size;
+        if (size > UINT8_MAX) return (abbrev_step){0};
+    }
+    step.size = (uint8_t)size;
+    return step;
+}
+
+static abbrev_step step_over_leaf(const abbrev_table *table, const abbrev *a,
+                                  uint8_t kind) {
+    if (a->fixed_size < UINT8_MAX)
+        return (abbrev_step){kind, (uint8_t)(a->fixed_size + 1), 0};
+    return a->fixed_size == UINT32_MAX && kind == STEP_LEAF ? step_over_varying(table, a)
+                                                            : (abbrev_step){0};
+}
+
+static abbrev_step step_to_sibling(const abbrev *a, uint8_t kind) {
+    if (a->sibling_size != sizeof(uint32_t) || a->sibling_at >= UINT8_MAX)
+        return (abbrev_step){0};
+    return (abbrev_step){kind, 0, (uint8_t)(a->sibling_at + 1)};
+}
+
+static abbrev_step step_over(const abbrev_table *table, const abbrev *a) {
+    bool is_leaf = !a->has_children;
+    switch (a->action) {
+        case ACTION_DATA:
+            return is_leaf ? step_over_leaf(table, a, STEP_LEAF)
+                           : step_to_sibling(a, STEP_DATA);
+        case ACTION_CLASS:
+            return is_leaf ? step_over_leaf(table, a, STEP_LEAF)
+                           : step_to_sibling(a, STEP_CLASS);
+        case ACTION_FUNCTION:
+            if (abbrev_has(a, FIELD_LOW_PC) || abbrev_has(a, FIELD_RANGES) ||
+                (abbrev_has(a, FIELD_DECLARATION) && !a->is_declaration))
+                return (abbrev_step){0};
+            if (is_leaf) return step_over_leaf(table, a, STEP_LEAF);
+            return a->is_declaration ? step_to_sibling(a, STEP_DECLARATION)
+                                     : (abbrev_step){0};
+        case ACTION_CALL_SITE:
+            return is_leaf ? step_over_leaf(table, a, STEP_CALL_SITE)
+                           : step_to_sibling(a, STEP_CALL_SITE);
+        case ACTION_INLINED:
+            return is_leaf ? step_over_leaf(table, a, STEP_INLINED) : (abbrev_step){0};
+        default:
+            return is_leaf ? step_over_leaf(table, a, STEP_LEAF) : (abbrev_step){0};
+    }
+}
+
+/* Note the steps over DIEs of which the walk needs nothing; of several abbreviations with
+ * one code, the first counts. */
+static void note_steps(abbrev_table *table) {
+    memset(table->steps, 0, sizeof table->steps);
     for (size_t i = table->count; i-- > 0;) {
         const abbrev *a = &table->items[i];
-        bool is_leaf = !a->has_children && a->action != ACTION_FUNCTION &&
-                       a->action != ACTION_INLINED && a->action != ACTION_CALL_SITE;
-        if (a->code < 0x80)
-            table->leaf_sizes[a->code] =
-                is_leaf && a->fixed_size < UINT16_MAX ? (uint16_t)(a->fixed_size + 1) : 0;
+        if (a->code < 0x80) table->steps[a->code] = step_over(table, a);
     }
 }
 
@@ -454,7 +510,7 @@ bool abbrev_compile_table(abbrev_table *table, const form_sizes *sizes, cursor c
     table->is_damaged = c.failed;
     if (!table->is_sequential)
         qsort(table->items, table->count, sizeof *table->items, compare_codes);
-    note_leaves(table);
+    note_steps(table);
     return true;
 }
 

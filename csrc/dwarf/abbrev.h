@@ -61,6 +61,29 @@ enum dwarf_action {
 
 typedef struct abbrev_op abbrev_op;
 
+/* Kinds of DIEs that the walk steps over, each in some places only; see walk.c. */
+enum step_kind {
+    STEP_LEAF = 1,  /* anywhere: it has no children, and nothing of it is needed */
+    STEP_BLOCK = 2, /* such a leaf with a block, whose size it has */
+    STEP_DATA = 4,  /* ACTION_DATA with DW_AT_sibling */
+    STEP_CLASS = 8, /* ACTION_CLASS with DW_AT_sibling */
+    STEP_DECLARATION = 16, /* of a function, with DW_AT_sibling */
+    STEP_CALL_SITE = 32,   /* with DW_AT_sibling, or a leaf */
+    STEP_INLINED = 64,     /* ACTION_INLINED, a leaf */
+    STEP_STRING = 128      /* such a leaf with a string, of up to three characters */
+};
+
+/* The way from a DIE to the next one after it and all below it. */
+typedef struct abbrev_step {
+    uint8_t kind; /* a step_kind, 0: none */
+    uint8_t size; /* of the DIE, without the bytes of a block or string; 0: its sibling is
+                     the next one */
+    uint8_t at;   /* offset of the size of the block, of the string, or of the sibling */
+} abbrev_step;
+
+#define STEP_REACH 512 /* a step leads less far than this, but for one to a sibling */
+#define STEP_MAX_BLOCK 127
+
 typedef struct abbrev {
     uint64_t code;
     uint64_t attributes; /* offset of its attributes in .debug_abbrev */
@@ -89,9 +112,7 @@ typedef struct abbrev_table {
     size_t count, capacity;
     abbrev_op *ops;
     size_t op_count, op_capacity;
-    /* By the only byte of a code: the size of DIEs of which the walk needs nothing, code
-     * included; 0 for all other bytes. */
-    uint16_t leaf_sizes[UINT8_MAX + 1];
+    abbrev_step steps[UINT8_MAX + 1]; /* by the only byte of a code */
     bool is_sequential; /* codes are 1, 2, 3 ... */
     bool is_damaged;
     bool is_cut; /* it was ended early because it overlaps more tables than allowed */
