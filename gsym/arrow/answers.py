@@ -106,7 +106,7 @@ class Answers:
         pa = self._pa
         count = self._view.frame_count if offsets is None else offsets[-1].as_py()
         bits = _NUMBERS | dict.fromkeys(_FLAGS, 1)
-        room = {name: pa.allocate_buffer(bits[name] * count // 8 + 1) for name in bits}
+        room = {name: pa.allocate_buffer(-(-bits[name] * count // 8)) for name in bits}
         columns = ffi.new("gsym_frame_columns *")
         for name, buffer in room.items():
             kind = f"uint{max(bits[name], 8)}_t[]"

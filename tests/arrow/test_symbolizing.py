@@ -331,6 +331,17 @@ def test_more_frames_than_an_arrow_list_holds_are_an_error(store: Store) -> None
     assert len(stacks(symbolize(batch[:1], Modules(store)))[0]) == depth + 1
 
 
+def test_buffers_of_frames_have_no_byte_that_nothing_wrote(modules: Modules) -> None:
+    """Files of equal answers are equal byte by byte."""
+    answers = symbolize(pa.record_batch(rows(800, 3)), modules=modules)
+    frames = answers.column("stack").values
+    for field, array in zip(frames.type, frames.flatten(), strict=True):
+        width = getattr(field.type, "index_type", field.type).bit_width
+        valid, values = array.buffers()[:2]
+        assert valid.size == -(-len(frames) // 8), field
+        assert values.size == -(-len(frames) * width // 8), field
+
+
 @pytest.mark.parametrize("output", ["stack", "frames"])
 def test_parts_have_the_answers_of_their_batch(modules: Modules, output: str) -> None:
     columns = rows(300, 3)
