@@ -21,7 +21,7 @@ from contextlib import closing, suppress
 from itertools import chain, count, groupby
 from tempfile import TemporaryFile, gettempdir
 
-from gsym.fxt import records as r
+from gsym.fxt import records as fxt
 from gsym.fxt.matching import OpenById
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.scheduling import SchedulingText
@@ -141,7 +141,7 @@ class ChromeJson:
         operations, flows = OpenById(), OpenById()
         self._open = {**dict.fromkeys("bne", operations), **dict.fromkeys("stf", flows)}
 
-    def pieces(self, records: Iterable[r.Record]) -> Iterator[str]:
+    def pieces(self, records: Iterable[fxt.Record]) -> Iterator[str]:
         """The JSON text of a trace, piece by piece, the first after the last record."""
         with closing(self._events), closing(self._scheduling.events):
             for record in records:
@@ -177,25 +177,25 @@ class ChromeJson:
             other["origin_ns"] = str(self._origin)
         yield f',"otherData":{_encode(other)}}}' if other else "}"
 
-    def _take(self, record: r.Record) -> None:
+    def _take(self, record: fxt.Record) -> None:
         self._objects.add(record)
-        if isinstance(record, r.Event):
+        if isinstance(record, fxt.Event):
             self._add(_of_event(record))
-        elif isinstance(record, r.Log):
+        elif isinstance(record, fxt.Log):
             log = {"name": "log", "ph": "i", **_place(record), "s": "t"}
             self._add({**log, "args": {"message": _text(record.message)}})
         elif isinstance(record, _SCHEDULING):
             self._koids.update(self._scheduling.add(record))
-        elif isinstance(record, r.LargeBlob) and _is_shown(record):
+        elif isinstance(record, fxt.LargeBlob) and _is_shown(record):
             self._add(_of_blob(record))
-        elif isinstance(record, r.KernelObject) and record.type == PROCESS:
+        elif isinstance(record, fxt.KernelObject) and record.type == PROCESS:
             self._koids.add(record.koid)
             _keep_longest(self._processes, record.koid, record.name)
-        elif isinstance(record, r.KernelObject) and record.type == THREAD:
+        elif isinstance(record, fxt.KernelObject) and record.type == THREAD:
             self._koids.add(record.koid)
             _keep_longest(self._threads, (_process(record), record.koid), record.name)
         elif not isinstance(record, _CONTEXT):
-            _count(self.left_out, r.kind_of(record))
+            _count(self.left_out, fxt.kind_of(record))
 
     def _add(self, event: dict[str, Any]) -> None:
         self._koids.update((event["pid"], event["tid"]))
@@ -340,20 +340,20 @@ class ChromeJson:
                     open_by_id.end(begun)
 
 
-_SCHEDULING = (r.ContextSwitch, r.LegacyContextSwitch, r.ThreadWakeup)
+_SCHEDULING = (fxt.ContextSwitch, fxt.LegacyContextSwitch, fxt.ThreadWakeup)
 # Already applied to all other records.
 _CONTEXT = (
-    r.Initialization,
-    r.ProviderInfo,
-    r.ProviderSection,
-    r.String,
-    r.Thread,
-    r.TraceInfo,
+    fxt.Initialization,
+    fxt.ProviderInfo,
+    fxt.ProviderSection,
+    fxt.String,
+    fxt.Thread,
+    fxt.TraceInfo,
 )
 _LINKS = ("cat", "name", "id", "id2")
 
 
-def _of_event(event: r.Event) -> dict[str, Any]:
+def _of_event(event: fxt.Event) -> dict[str, Any]:
     kind = event.kind
     made: dict[str, Any] = {
         "cat": _text(event.category),
@@ -380,7 +380,7 @@ def _of_event(event: r.Event) -> dict[str, Any]:
     return made
 
 
-def _of_blob(blob: r.LargeBlob) -> dict[str, Any]:
+def _of_blob(blob: fxt.LargeBlob) -> dict[str, Any]:
     made: dict[str, Any] = {
         "ph": "O",
         "id": "",
@@ -394,7 +394,7 @@ def _of_blob(blob: r.LargeBlob) -> dict[str, Any]:
     return made
 
 
-def _is_shown(blob: r.LargeBlob) -> bool:
+def _is_shown(blob: fxt.LargeBlob) -> bool:
     """Whether a blob has a category that is shown, and a time to be shown at."""
     return blob.category == _FIDL_BLOB and blob.ticks is not None
 
@@ -463,7 +463,7 @@ def _keep_apart(begin: dict[str, Any]) -> None:
         begin["id"] = str((begin["pid"] << 32 ^ int(begin["id"])) & UINT64_MAX)
 
 
-def _process(thread: r.KernelObject) -> int | None:
+def _process(thread: fxt.KernelObject) -> int | None:
     """The process that the description of a thread names."""
     for argument in thread.args:
         if argument.name == "process" and argument.type == "koid":
@@ -481,7 +481,7 @@ def _count(counts: dict[str, int], what: str) -> None:
     counts[what] = counts.get(what, 0) + 1
 
 
-def _arguments(arguments: tuple[r.Argument, ...], shown: Any) -> dict[str, Any]:
+def _arguments(arguments: tuple[fxt.Argument, ...], shown: Any) -> dict[str, Any]:
     """Values by their names; null has none."""
     return {
         _text(argument.name): shown(argument)
@@ -490,13 +490,13 @@ def _arguments(arguments: tuple[r.Argument, ...], shown: Any) -> dict[str, Any]:
     }
 
 
-def _series(argument: r.Argument) -> Any:
+def _series(argument: fxt.Argument) -> Any:
     """A value of a counter: a number, if it is one."""
     is_integer = argument.type in {"int64", "uint64"}
     return float(argument.value or 0) if is_integer else _value(argument)
 
 
-def _value(argument: r.Argument) -> Any:
+def _value(argument: fxt.Argument) -> Any:
     value: Any = argument.value
     kind = argument.type
     if kind in {"pointer", "koid"}:

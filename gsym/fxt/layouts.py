@@ -17,7 +17,7 @@ A layout lists the fields of a record in the order of its body:
 from __future__ import annotations
 
 from gsym.engine.native import lib
-from gsym.fxt import records as r
+from gsym.fxt import records as fxt
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -62,7 +62,7 @@ def _parts(text: str) -> Iterator[Part]:
 
 def _layout(kind: str, type_name: str, subtype: int, fields: str) -> Layout:
     name = kind.removesuffix("_with_metadata")
-    record = getattr(r, name.title().replace("_", ""))
+    record = getattr(fxt, name.title().replace("_", ""))
     number = getattr(lib, f"GSYM_FXT_TYPE_{type_name}") if type_name else 0
     parts = tuple(_parts(fields))
     is_timed = any(part.field == "ticks" for part in parts)
@@ -120,5 +120,5 @@ LAYOUTS = (
     _layout("large_blob", "LARGE", 1 << 40, "category/name name/name data/bytes"),
     _layout("unknown", "", 0, "type subtype/optional data/bytes"),
 )
-KINDS = (*r.EVENT_KINDS, *(layout.kind for layout in LAYOUTS))
+KINDS = (*fxt.EVENT_KINDS, *(layout.kind for layout in LAYOUTS))
 """The kinds of records by the engine's numbers; the first ones are those of events."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.fxt import records as r
+from gsym.fxt import records as fxt
 
 PROCESS, THREAD = 1, 2
 """Types of kernel objects."""
@@ -17,28 +17,29 @@ class Objects:
 
     def __init__(self) -> None:
         # By type (None for any), provider and koid.
-        self._kernel: dict[tuple[int | None, int | None, int], r.KernelObject] = {}
-        self._any_kernel: dict[tuple[int | None, int], r.KernelObject] = {}
-        self._userspace: dict[tuple[int | None, int, int], r.UserspaceObject] = {}
-        self._any_userspace: dict[tuple[int, int], r.UserspaceObject] = {}
+        self._kernel: dict[tuple[int | None, int | None, int], fxt.KernelObject] = {}
+        self._any_kernel: dict[tuple[int | None, int], fxt.KernelObject] = {}
+        self._userspace: dict[tuple[int | None, int, int], fxt.UserspaceObject] = {}
+        self._any_userspace: dict[tuple[int, int], fxt.UserspaceObject] = {}
         self._processes: dict[int, int] = {}
 
-    def add(self, record: r.Record) -> None:
+    def add(self, record: fxt.Record) -> None:
         """Take the description of an object, if a record has one."""
-        if isinstance(record, r.KernelObject):
+        if isinstance(record, fxt.KernelObject):
             self._add_kernel_object(record)
-        elif isinstance(record, r.UserspaceObject):
+        elif isinstance(record, fxt.UserspaceObject):
             process, pointer = record.process, record.pointer
             self._userspace[record.provider, process, pointer] = record
             self._any_userspace[process, pointer] = record
         elif (
-            isinstance(record, (r.Thread, r.Event)) and record.process != r.UNKNOWN_KOID
+            isinstance(record, (fxt.Thread, fxt.Event))
+            and record.process != fxt.UNKNOWN_KOID
         ):
             self._processes.setdefault(record.thread, record.process)
 
     def kernel_object(
         self, koid: int, provider: int | None = None, kind: int | None = None
-    ) -> r.KernelObject | None:
+    ) -> fxt.KernelObject | None:
         """The description of a koid.
 
         The description of *provider* and of *kind* is preferred: on Linux a process and
@@ -53,7 +54,7 @@ class Objects:
 
     def userspace_object(
         self, pointer: int, process: int, provider: int | None = None
-    ) -> r.UserspaceObject | None:
+    ) -> fxt.UserspaceObject | None:
         """The description of the object at a pointer of a process."""
         found = self._userspace.get((provider, process, pointer))
         return self._any_userspace.get((process, pointer)) if found is None else found
@@ -70,8 +71,8 @@ class Objects:
         return found.name if found is not None else None
 
     def referent(
-        self, argument: r.Argument, process: int, provider: int | None = None
-    ) -> r.KernelObject | r.UserspaceObject | None:
+        self, argument: fxt.Argument, process: int, provider: int | None = None
+    ) -> fxt.KernelObject | fxt.UserspaceObject | None:
         """The object that an argument of an event of a process refers to."""
         if not isinstance(argument.value, int):
             return None
@@ -81,7 +82,7 @@ class Objects:
             return self.userspace_object(argument.value, process, provider)
         return None
 
-    def _add_kernel_object(self, record: r.KernelObject) -> None:
+    def _add_kernel_object(self, record: fxt.KernelObject) -> None:
         for kind in (record.type, None):
             key = (kind, record.provider, record.koid)
             if _is_better(record, self._kernel.get(key)):
@@ -94,5 +95,5 @@ class Objects:
                     self._processes[record.koid] = argument.value
 
 
-def _is_better(record: r.KernelObject, known: r.KernelObject | None) -> bool:
+def _is_better(record: fxt.KernelObject, known: fxt.KernelObject | None) -> bool:
     return known is None or len(record.name) >= len(known.name)

@@ -12,7 +12,7 @@ import struct
 import threading
 from time import monotonic_ns
 
-from gsym.fxt import records as r
+from gsym.fxt import records as fxt
 from gsym.fxt.objects import PROCESS, THREAD
 from gsym.fxt.references import MOST_STRING_SIZE, Words
 from gsym.fxt.tracer_output import MOST_RECORDS, ProcessTables, TraceOutput
@@ -61,29 +61,29 @@ class ProcessTrace:
         self._lose = lose
         self._add_arguments = ArgumentWords(self._tables).add
         if is_first:
-            self.put(r.TraceInfo(0, 0x16547846))
-        self.put(r.ProviderInfo(name, self.process))
-        self.put(r.Initialization(_SECOND))
+            self.put(fxt.TraceInfo(0, 0x16547846))
+        self.put(fxt.ProviderInfo(name, self.process))
+        self.put(fxt.Initialization(_SECOND))
         self.name_process(name)
         # the thread that asks for it
         self.current: _CurrentThread = _CurrentThread(self, self._tables)
 
     def be_one_of_several(self) -> None:
         """Other processes write to the file as well from now on."""
-        section = r.ProviderSection(self.process)
+        section = fxt.ProviderSection(self.process)
         self.output.section = record_bytes(section, self._words, self._tables)
 
     def name_process(self, name: str) -> None:
         """Name the process."""
-        self.put(r.KernelObject(self.process, PROCESS, name))
+        self.put(fxt.KernelObject(self.process, PROCESS, name))
 
     def name_thread(self, name: str, thread: int | None = None) -> None:
         """Name a thread, by default the current one."""
         koid = self.current.thread if thread is None else thread
         process = process_argument(self.process)
-        self.put(r.KernelObject(koid, THREAD, name, (process,)))
+        self.put(fxt.KernelObject(koid, THREAD, name, (process,)))
 
-    def put(self, record: r.Record) -> None:
+    def put(self, record: fxt.Record) -> None:
         """Write a record that `record_bytes` takes."""
         self.output.put(record_bytes(record, self._words, self._tables))
 
@@ -140,8 +140,8 @@ class ProcessTrace:
             cut_text(str(text), MOST_STRING_SIZE, self._lose, "names of events")
             for text in (category, name)
         )
-        event = r.Event(
-            r.EVENT_KINDS[kind],
+        event = fxt.Event(
+            fxt.EVENT_KINDS[kind],
             ticks,
             self.process,
             self.current.thread,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.cache import BoundedCache
 from gsym.conditions import Patterns, Selection, Span, absolute_ns
-from gsym.fxt import records as r
+from gsym.fxt import records as fxt
 from gsym.fxt.decoder import Filter
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.model import UINT64_MAX
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 # Records that define the meaning of others.
 CONTEXT = (
-    r.Initialization,
-    r.KernelObject,
-    r.Mmap,
-    r.Module,
-    r.ProviderEvent,
-    r.ProviderInfo,
-    r.ProviderSection,
-    r.String,
-    r.Thread,
-    r.TraceInfo,
-    r.UserspaceObject,
+    fxt.Initialization,
+    fxt.KernelObject,
+    fxt.Mmap,
+    fxt.Module,
+    fxt.ProviderEvent,
+    fxt.ProviderInfo,
+    fxt.ProviderSection,
+    fxt.String,
+    fxt.Thread,
+    fxt.TraceInfo,
+    fxt.UserspaceObject,
 )
-_SCHEDULING = (r.ContextSwitch, r.LegacyContextSwitch, r.ThreadWakeup)
+_SCHEDULING = (fxt.ContextSwitch, fxt.LegacyContextSwitch, fxt.ThreadWakeup)
 _ODD = frozenset("?[\0")
 _MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts
 
@@ -79,9 +79,9 @@ class RecordSelection:
         self._keep_context = keep_context
         self._known: BoundedCache[tuple[Any, ...], bool] = BoundedCache(_MOST_KEPT)
 
-    def takes(self, record: r.Record) -> bool:
+    def takes(self, record: fxt.Record) -> bool:
         """Whether a record is selected."""
-        if isinstance(record, r.Event):
+        if isinstance(record, fxt.Event):
             key = record[2:6], record.provider
             known = self._known.get(key)
             if known is None:
@@ -121,21 +121,21 @@ class RecordSelection:
             return ((record.process, record.thread),)
         if isinstance(record, _SCHEDULING):
             return self._scheduled(record)
-        if isinstance(record, r.UserspaceObject):
+        if isinstance(record, fxt.UserspaceObject):
             return ((record.process, None),)
-        if isinstance(record, r.KernelObject) and record.type in {PROCESS, THREAD}:
+        if isinstance(record, fxt.KernelObject) and record.type in {PROCESS, THREAD}:
             is_process = record.type == PROCESS
             return ((record.koid, None),) if is_process else (self._of(record.koid),)
         return ()
 
     def _scheduled(self, record: Any) -> Iterable[_Thread]:
         """The threads that a record of the scheduler is about."""
-        if isinstance(record, r.LegacyContextSwitch):
+        if isinstance(record, fxt.LegacyContextSwitch):
             return (
                 (record.outgoing_process, record.outgoing_thread),
                 (record.incoming_process, record.incoming_thread),
             )
-        if isinstance(record, r.ContextSwitch):
+        if isinstance(record, fxt.ContextSwitch):
             return self._of(record.outgoing_thread), self._of(record.incoming_thread)
         return (self._of(record.thread),)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import compress
 
 from gsym.engine.native import check, ffi, lib, new_error
-from gsym.fxt import records as r
+from gsym.fxt import records as fxt
 from gsym.fxt.layouts import LAYOUTS
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.model import UINT64_MAX
@@ -32,11 +32,11 @@ DESCRIBING_KINDS = (
 BUFFER_FULL = 0
 """The event of a provider whose buffer filled up, so that records were lost."""
 
-_EVENT_NUMBERS = bytes(range(len(r.EVENT_KINDS)))
+_EVENT_NUMBERS = bytes(range(len(fxt.EVENT_KINDS)))
 # The kinds other than events that have a time.
 _TIMED = frozenset(
     number
-    for number, layout in enumerate(LAYOUTS, len(r.EVENT_KINDS))
+    for number, layout in enumerate(LAYOUTS, len(fxt.EVENT_KINDS))
     if layout.is_timed
 )
 
@@ -94,36 +94,36 @@ class Survey:
             for number, count in numbers.items():
                 self._provider(columns.providers[number]).events += count
 
-    def add(self, records: Iterable[r.Record]) -> None:
+    def add(self, records: Iterable[fxt.Record]) -> None:
         """Take records of `DESCRIBING_KINDS` in."""
         for record in records:
-            if isinstance(record, r.ProviderInfo):
+            if isinstance(record, fxt.ProviderInfo):
                 self._provider(record.provider).name = record.name
-            elif isinstance(record, r.ProviderEvent):
+            elif isinstance(record, fxt.ProviderEvent):
                 is_full = record.event == BUFFER_FULL
                 self._provider(record.provider).dropped += is_full
-            elif isinstance(record, r.Initialization):
+            elif isinstance(record, fxt.Initialization):
                 provider = self._provider(record.provider)
                 if record.ticks_per_second:
                     provider.ticks_per_second = record.ticks_per_second
             else:
                 self._add_object(record)
 
-    def add_any(self, record: r.Record) -> None:
+    def add_any(self, record: fxt.Record) -> None:
         """Take one record of any kind in, with its time."""
         self.add((record,))
         self._add_time(record)
-        if isinstance(record, r.Event):
+        if isinstance(record, fxt.Event):
             self._add_thread(record.process, record.thread, 1)
             self._provider(record.provider).events += 1
 
-    def _add_object(self, record: r.Record) -> None:
+    def _add_object(self, record: fxt.Record) -> None:
         self.objects.add(record)
-        if isinstance(record, r.Thread):
+        if isinstance(record, fxt.Thread):
             self._add_thread(record.process, record.thread)
-        elif isinstance(record, r.KernelObject) and record.type == PROCESS:
+        elif isinstance(record, fxt.KernelObject) and record.type == PROCESS:
             self.processes.add(record.koid)
-        elif isinstance(record, r.KernelObject) and record.type == THREAD:
+        elif isinstance(record, fxt.KernelObject) and record.type == THREAD:
             process = self.objects.process_of(record.koid)
             if process is not None:
                 self._add_thread(process, record.koid)
@@ -133,7 +133,7 @@ class Survey:
         if thread or events:  # modules have thread 0
             self.threads[process, thread] += events
 
-    def _add_time(self, record: r.Record) -> None:
+    def _add_time(self, record: fxt.Record) -> None:
         ns = getattr(record, "ns", None)
         if ns is not None:
             self._extend(ns, max(ns, getattr(record, "end_ns", None) or 0))
@@ -170,7 +170,7 @@ def describe_trace(
         "begin_ns": survey.begin_ns,
         "end_ns": survey.end_ns,
         "records": sum(kinds.values()),
-        "events": sum(kinds.get(kind, 0) for kind in r.EVENT_KINDS),
+        "events": sum(kinds.get(kind, 0) for kind in fxt.EVENT_KINDS),
         "kinds": {kind: count for kind, count in kinds.items() if count},
         "providers": [
             {
@@ -274,7 +274,7 @@ class Tally:
                 self._providers[group.provider],
                 self._texts[group.category],
                 self._texts[group.name],
-                r.EVENT_KINDS[group.kind],
+                fxt.EVENT_KINDS[group.kind],
             )
             self._sums.add(key, group.events, group.bytes)
         lib.gsym_fxt_tally_clear(self._tally)

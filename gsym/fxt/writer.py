@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from gsym.engine.native import lib
 from gsym.errors import LimitError
-from gsym.fxt import records as r
+from gsym.fxt import records as fxt
 from gsym.fxt.layouts import LAYOUTS, Layout, Part, process_field
 from gsym.fxt.references import (
     MOST_STRING_SIZE,
@@ -52,7 +52,7 @@ _TYPES = {
 }
 
 
-def argument_of(name: str, value: Value) -> r.Argument:
+def argument_of(name: str, value: Value) -> fxt.Argument:
     """An argument of the type that fits a value; of integers the smallest one."""
     kind = _TYPES.get(type(value))
     if kind is None:
@@ -62,7 +62,7 @@ def argument_of(name: str, value: Value) -> r.Argument:
         kind = next((each for each, fit in _RANGES.items() if value in fit), None)
         if kind is None:
             raise OverflowError(f"{value} does not fit in 64 bits")
-    return r.Argument(name, kind, value)
+    return fxt.Argument(name, kind, value)
 
 
 def arguments_bytes(
@@ -76,7 +76,7 @@ def arguments_bytes(
 
 
 def _argument_bytes(
-    argument: r.Argument, words: Words, references: ReferenceMaker
+    argument: fxt.Argument, words: Words, references: ReferenceMaker
 ) -> bytes:
     """One argument; a number of 64 bits takes 32 where that is enough."""
     name, kind, value = argument
@@ -88,7 +88,7 @@ def _argument_bytes(
     upper, body = _MAKERS[kind](value, words, references)
     reference, name_stream = references.name(name)
     header = reference << 16 | upper << 32
-    return words.with_header(r.ARGUMENT_TYPES.index(kind), header, name_stream + body)
+    return words.with_header(fxt.ARGUMENT_TYPES.index(kind), header, name_stream + body)
 
 
 def _in_range(kind: str, value: int) -> int:
@@ -112,14 +112,14 @@ _MAKERS: dict[str, _ArgumentMaker] = {
     "blob": lambda value, _words, _references: (len(value), stream(value)),
 }
 
-_EVENT_NUMBERS = {kind: number for number, kind in enumerate(r.EVENT_KINDS)}
+_EVENT_NUMBERS = {kind: number for number, kind in enumerate(fxt.EVENT_KINDS)}
 _COUNTER = lib.GSYM_FXT_COUNTER
 _COMPLETE = lib.GSYM_FXT_DURATION_COMPLETE  # those after it have a word more, too
 
 
 def record_bytes(record: Record, words: Words, references: ReferenceMaker) -> bytes:
     """A record that is stored as one: not of the tables, and no large blob."""
-    if isinstance(record, r.Event):
+    if isinstance(record, fxt.Event):
         return _event_bytes(record, words, references)
     number, header, steps = _STEPS[type(record)]
     body = b""
@@ -130,7 +130,7 @@ def record_bytes(record: Record, words: Words, references: ReferenceMaker) -> by
     return words.with_header(number, header, body)
 
 
-def _event_bytes(record: r.Event, words: Words, references: ReferenceMaker) -> bytes:
+def _event_bytes(record: fxt.Event, words: Words, references: ReferenceMaker) -> bytes:
     number = _EVENT_NUMBERS.get(record.kind)
     if number is None:
         raise ValueError(f"unknown kind of event {record.kind!r}")
@@ -237,16 +237,16 @@ def _step(layout: Layout, part: Part) -> _Step:
 
 
 # They change a table, or are not stored as one record with a layout.
-_SPECIAL = {r.String, r.Thread, r.Blob, r.LargeBlob, r.Unknown}
+_SPECIAL = {fxt.String, fxt.Thread, fxt.Blob, fxt.LargeBlob, fxt.Unknown}
 _STEPS: dict[type, tuple[int, int, list[_Step]]] = {
     layout.record: (layout.type, layout.subtype, _steps(layout))
     for layout in LAYOUTS
-    if layout.record not in _SPECIAL or layout.record is r.Blob
+    if layout.record not in _SPECIAL or layout.record is fxt.Blob
 }
 MOST_FRAMES = 255
 """Of a backtrace."""
 
-_MAGIC = r.TraceInfo(0, lib.GSYM_FXT_MAGIC)
+_MAGIC = fxt.TraceInfo(0, lib.GSYM_FXT_MAGIC)
 _MOST_BLOB_SIZE = 32000  # of one record; larger ones are split
 _MOST_LARGE_SIZE = (1 << 32) - 1  # in words
 _MOST_WORDS = (1 << 12) - 1  # of other records
@@ -254,7 +254,12 @@ FLUSH_SIZE = 1 << 18
 """Bytes that are worth writing to a file."""
 
 # They name the provider themselves, or are of the complete trace.
-_OF_NO_PROVIDER = {r.ProviderInfo, r.ProviderSection, r.ProviderEvent, r.TraceInfo}
+_OF_NO_PROVIDER = {
+    fxt.ProviderInfo,
+    fxt.ProviderSection,
+    fxt.ProviderEvent,
+    fxt.TraceInfo,
+}
 
 
 class Encoder:
@@ -294,17 +299,17 @@ class Encoder:
                 surrogate that does not represent a byte.
         """
         kind = type(record)
-        if self._has_records and r.begins_trace(record):  # its tables are empty
+        if self._has_records and fxt.begins_trace(record):  # its tables are empty
             self._references.clear()
             self._provider = None
         if kind not in _OF_NO_PROVIDER:
             provider = record.provider
             if provider is not None and provider != self._provider:
-                self._put(r.ProviderSection(provider))
+                self._put(fxt.ProviderSection(provider))
                 self._enter(provider)
-        if self._has_records or kind is not r.TraceInfo or record[:2] != _MAGIC[:2]:
+        if self._has_records or kind is not fxt.TraceInfo or record[:2] != _MAGIC[:2]:
             self._put_any(record)
-        if isinstance(record, (r.ProviderInfo, r.ProviderSection)):
+        if isinstance(record, (fxt.ProviderInfo, fxt.ProviderSection)):
             self._enter(record.provider)
         self._has_records = True
 
@@ -330,21 +335,21 @@ class Encoder:
         """Write a record, also one that changes a table or takes several records."""
         if type(record) not in _SPECIAL:
             self._put(record)
-        elif isinstance(record, r.String):
+        elif isinstance(record, fxt.String):
             self._references.define_string(record.string_index, record.value)
-        elif isinstance(record, r.Thread):
+        elif isinstance(record, fxt.Thread):
             koids = (record.process, record.thread)
             self._references.define_thread(record.thread_index, *koids)
-        elif isinstance(record, r.Blob):
+        elif isinstance(record, fxt.Blob):
             for start in range(0, len(record.data) or 1, _MOST_BLOB_SIZE):
                 data = record.data[start : start + _MOST_BLOB_SIZE]
                 self._put(record._replace(data=data))
-        elif isinstance(record, r.LargeBlob):
+        elif isinstance(record, fxt.LargeBlob):
             self._put_large_blob(record)
-        elif isinstance(record, r.Unknown):
+        elif isinstance(record, fxt.Unknown):
             self._put_unknown(record)
 
-    def _put_large_blob(self, record: r.LargeBlob) -> None:
+    def _put_large_blob(self, record: fxt.LargeBlob) -> None:
         words, references = self._words, self._references
         category, category_stream = references.name(record.category)
         name, name_stream = references.name(record.name)
@@ -372,7 +377,7 @@ class Encoder:
         self._out += data
         self._out += bytes(-len(data) % 8)
 
-    def _put_unknown(self, record: r.Unknown) -> None:
+    def _put_unknown(self, record: fxt.Unknown) -> None:
         size = len(record.data)
         if not size or size % 8:
             raise ValueError(f"a record of {size} bytes is not made of whole words")
