@@ -44,7 +44,7 @@ Age = Annotated[float, msgspec.Meta(ge=0, description="seconds")]
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Limits of a server; docs/server.md repeats these comments."""
+    """Limits of a server; the manual (docs/server.md) has a table of them."""
 
     max_body: Bytes = 8 << 20  # size of a request body, compressed and inflated
     max_jobs: Count = 10  # jobs of a request
@@ -120,7 +120,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All settings of a server; docs/server.md repeats these comments."""
+    """All settings of a server; the manual (docs/server.md) has a table of them."""
 
     host: str = "127.0.0.1"  # address to listen on
     # port to listen on; 0: any free port

@@ -25,19 +25,28 @@ class LineTableRow(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A function or an inlined call at a range of addresses."""
+    """A function or an inlined call at a range of addresses.
 
-    elf_va: int  # first address
-    length: int  # bytes covered
-    func: str  # name of the function
-    # source file of the code outside of inlined calls, and of the rows; None if unknown
+    Attributes:
+        elf_va: First address.
+        length: Bytes covered.
+        func: Name of the function.
+        file: Source file of the code outside of inlined calls, and of the rows; None if
+            unknown.
+        call_file: File of an inlined call; None if unknown.
+        call_line: Line of the call.
+        depth: Inlining depth, 0 for the function itself. A range is followed by the
+            calls inlined into it.
+        line_table: Ascending; bytes before the first row have no line.
+    """
+
+    elf_va: int
+    length: int
+    func: str
     file: str | None = None
-    call_file: str | None = None  # file of an inlined call; None if unknown
-    call_line: int = 0  # line of the call
-    # inlining depth, 0 for the function itself. A range is followed by the calls
-    # inlined into it
+    call_file: str | None = None
+    call_line: int = 0
     depth: int = 0
-    # ascending; bytes before the first row have no line
     line_table: tuple[LineTableRow, ...] = ()
 
 
