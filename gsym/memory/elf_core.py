@@ -42,9 +42,21 @@ if TYPE_CHECKING:
     from gsym.unwinding.machines import Machine
 
 DESCRIPTOR = b"__jit_debug_descriptor"
-_MAX_FILES = 1 << 16
+_MAX_FILES = 1 << 16  # that a JIT registered
 # Limit: File that a JIT registered
 _MAX_SIZE = 64 << 20
+_CLASS_AT, _ORDER_AT, _OSABI_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 7, 16, 18
+_BIG_ENDIAN = 2
+_ET_CORE = 4
+_MOST_VDSO = 1 << 20
+_AT_ENTRY = 9  # in the auxiliary vector
+# Limit: Frames that are walked in all stacks of a core
+_MAX_WALKED = (100_000, 1)
+_ILLEGAL, _TRAP, _FLOATING, _BREAKPOINT = 4, 5, 8, b"\xcc"
+# Signals after which the program counter is after the instruction that caused them; on
+# x86 only if that is a breakpoint.
+_AFTER = {X86: {_TRAP}, X86_64: {_TRAP}, S390X: {_ILLEGAL, _TRAP, _FLOATING}}
+_DELETED = " (deleted)"
 
 
 class RegisteredFile(NamedTuple):
@@ -77,20 +89,6 @@ def registered_files(
             at = following
     except DamagedError:
         return
-
-
-_CLASS_AT, _ORDER_AT, _OSABI_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 7, 16, 18
-_BIG_ENDIAN = 2
-_ET_CORE = 4
-_MOST_VDSO = 1 << 20
-_AT_ENTRY = 9  # in the auxiliary vector
-# Limit: Frames that are walked in all stacks of a core
-_MAX_WALKED = (100_000, 1)
-_ILLEGAL, _TRAP, _FLOATING, _BREAKPOINT = 4, 5, 8, b"\xcc"
-# Signals after which the program counter is after the instruction that caused them; on
-# x86 only if that is a breakpoint.
-_AFTER = {X86: {_TRAP}, X86_64: {_TRAP}, S390X: {_ILLEGAL, _TRAP, _FLOATING}}
-_DELETED = " (deleted)"
 
 
 def is_core(head: bytes) -> bool:
@@ -273,7 +271,7 @@ class _Core:
                 self._files.know(number, image)
                 are_known = True
                 yield _LoadedImage(number, image, load_bias(start, image.segments))
-        if not are_known:  # the first page is not in the dump, or that of a PE file
+        if not are_known:  # the first page is not in the dump, or is that of a PE file
             number = self._loaded.add_module(_module(path, ""))
             start, _, offset, *_ = mapped[0]
             image, bias = Image(), 0
