@@ -28,7 +28,7 @@ class PdbFile:
         lib.gsym_pdb_header_get(self.handle, header)
         # the 16 bytes that the image repeats in its CodeView record
         self.guid: bytes = bytes(header.guid)
-        self.age: int = int(header.age)  # the same
+        self.age: int = int(header.age)  # also in that record
         self.machine: int = int(header.machine)  # the number in the headers of PE files
 
     def stream(self, number: int) -> bytes:

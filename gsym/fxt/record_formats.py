@@ -123,7 +123,7 @@ class RecordText:
         elif not isinstance(record, Event):
             self._objects.add(record)
         kind = kind_of(record).removesuffix("_with_metadata")
-        # Kinds of events are many.
+        # All other kinds are those of events.
         rest = self._makers.get(kind, self._event)(record)
         ns = getattr(record, "ns", None)
         time = "" if ns is None else seconds(ns)

@@ -238,11 +238,11 @@ class CoreNotes:
     def _add_registers(self, note: Note) -> None:
         """Add what a note says of the last thread that was read."""
         values, contents = self.threads[-1].registers.values, note.contents
-        is_arm = self.machine == machines.AARCH64
-        if is_arm and note.kind == _PAC_MASK:
+        is_aarch64 = self.machine == machines.AARCH64
+        if is_aarch64 and note.kind == _PAC_MASK:
             for each in self._words(contents, 2)[1:]:
                 self.signature |= each
-        elif is_arm and note.kind == _SVE and len(contents) > 10:  # noqa: PLR2004
+        elif is_aarch64 and note.kind == _SVE and len(contents) > 10:  # noqa: PLR2004
             (size,) = struct.unpack_from(f"{self._order}H", contents, 8)
             values[_VECTOR_GRANULES] = size // 8
         elif self.machine == machines.RISCV64 and note.kind == _RISCV_VECTOR:

@@ -19,7 +19,7 @@ MAPPING = re.compile(
 
 
 class Mapping(NamedTuple):
-    """A line."""
+    """A line of the list."""
 
     start: int  # first address
     end: int  # the address after the last one

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
             """The place, for reports."""
 
         def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
-            """KnownFiles that may be of a module, the best first; they may be missing.
+            """Files that may be of a module, the best first; they may be missing.
 
             Args:
                 key: The module.
@@ -162,7 +162,7 @@ class File:
 
 
 class KnownFiles:
-    """KnownFiles that are known, such as the originals in a store."""
+    """Files that are known, such as the originals in a store."""
 
     name = "store"
 

@@ -43,15 +43,16 @@ class RetryPolicy(NamedTuple):
     """The choice when to repeat a request that failed; times are in seconds."""
 
     attempts: int  # maximum number of attempts
-    # wait before the second attempt. It doubles with each attempt. Up to half is
-    # subtracted at random, so that clients do not all return at once
+    # The wait before the second attempt, which doubles with each further one. Up to
+    # half is subtracted at random, so that clients do not all return at once.
     first_wait: float
     longest_wait: float  # if a server asks for a longer one, it is not asked again
     longest_backoff: float = 30.0  # maximum of other waits
-    chance: Callable[[], float] = random.random  # A number from 0 to 1, drawn at random
-    # those before all further attempts, in place of what doubles
+    chance: Callable[[], float] = random.random  # a number from 0 to 1, drawn at random
+    # the waits before all further attempts, in place of those that double
     waits: tuple[float, ...] = ()
-    cuts_waits: bool = False  # whether it is asked again, after *longest_wait*
+    # whether a server that asks for a longer wait is asked again after *longest_wait*
+    cuts_waits: bool = False
     # whether to give up where no connection can be opened: a wait would only hide a
     # wrong address
     needs_server: bool = False

@@ -157,7 +157,7 @@ class Transfer:
         policy = RetryPolicy(
             limits.attempts, limits.backoff_seconds, limits.wait_seconds
         )
-        # What a wait would exceed is not attempted again.
+        # A wait beyond this time ends the attempts.
         attempts = Attempts(policy, min(until, started + limits.retry_seconds))
         try:
             result = retry(lambda: download.run(take), attempts, self._sleep)

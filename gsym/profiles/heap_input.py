@@ -353,10 +353,11 @@ def read_cpu_words(path: str, options: ProfileOptions) -> Profile:
             reason = f"a stack of {depth} addresses, where {len(stack)} are left"
             raise FormatError(reason, path=path, offset=(at - depth) * size)
         # Some unwinders repeat the first address as a call.
-        is_repeated = len(stack) > 1 and stack[0] == stack[1]
+        if len(stack) > 1 and stack[0] == stack[1]:
+            stack = stack[1:]
         locations = [
             indexes.setdefault((address, depth > 0, ()), len(indexes))
-            for depth, address in enumerate(stack[is_repeated:])
+            for depth, address in enumerate(stack)
         ]
         builder.sample(builder.stack(locations), (times, times * period))
     else:

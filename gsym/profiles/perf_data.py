@@ -135,7 +135,7 @@ class PerfData:
     def __init__(
         self, data: memoryview, most_bytes: int, parts: Sequence[memoryview] = ()
     ) -> None:
-        # those of modules by path, in the order of the file
+        # of modules by path, in the order of the file
         self.build_ids: dict[str, list[str]] = {}
         # paths of those that are of the kernel and its modules
         self.kernels: list[str] = []

@@ -145,8 +145,8 @@ class Layout:
         self, command: str, numbers: str, end: int, form: str | None = None
     ) -> None:
         self.end = end
-        # Without blank lines in a text, each line is a sample.
-        # whether there are none: samples are addresses alone
+        # Whether samples have no first line, but addresses alone: without blank lines,
+        # each line of a text is one.
         self.is_headless: bool = not (command or numbers) and end == len(_ENDS) - 1
         # whether no line of a stack looks like one of these
         self.is_strong: bool = end in _WITH_EVENT | _TIMED

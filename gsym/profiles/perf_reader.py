@@ -44,15 +44,15 @@ class PerfReader:
     """
 
     def __init__(self, facts: PerfFacts | None) -> None:
-        self.builder: model.ProfileBuilder = model.ProfileBuilder()  # of the profile
-        # of modules in memory
+        self.builder: model.ProfileBuilder = model.ProfileBuilder()
+        # finds modules in memory
         self.places: ModulePlaces = ModulePlaces(self.builder, facts)
         self.stacks: array[int] = array("i")  # of each sample, the index in the profile
         # of each sample, the index in the profile; -1: not known
         self.threads: array[int] = array("i")
         # of each sample, the index of its `PerfCount`
         self.counts: array[int] = array("I")
-        # their indexes in the profile, as long as names stay
+        # indexes of threads in the profile, until one gets another name
         self.known_threads: dict[object, int] = {}
         # Of threads.
         self._commands = {0: "swapper"}

@@ -322,7 +322,7 @@ class RequestRate:
     """Refuses a client that sends too many requests.
 
     Each client has a token bucket of *burst* requests, refilled at *rate* per second.
-    When these are too many, all are forgotten.
+    When there are too many clients, all are forgotten.
 
     Args:
         rate: Requests per second; 0: no limit.

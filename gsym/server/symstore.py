@@ -31,7 +31,7 @@ class SymstoreFile(NamedTuple):
 
     key: ModuleKey  # its module
     kind: str  # as of debuginfod; "" for any
-    # how it may start; () for an ELF file, which has a build id to check
+    # how it may start; anyhow if it is an ELF file, which has a build id to check
     magics: tuple[bytes, ...] = (b"",)
 
 

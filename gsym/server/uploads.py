@@ -90,7 +90,7 @@ class Upload(msgspec.Struct):
     """The outcome of an upload."""
 
     size: int  # its bytes
-    id: int  # A number that the log has as well
+    id: int  # a number that the log has as well
     modules: list[UploadedModule]  # the outcome for each
     # files without a module, and those of modules that were kept
     skipped_keys: list[str]

@@ -114,12 +114,10 @@ class BucketStore:
             if first is not None:
                 yield first
             # ELF and Mach-O files have further ones only beside a first one.
-            if first is not None or debug_id[layout.GUID_DIGITS :] != "0":
+            guid, age = debug_id[: layout.GUID_DIGITS], debug_id[layout.GUID_DIGITS :]
+            if first is not None or age != "0":
                 for each in self._further(debug_id):
-                    if each.identity.debug_id in {
-                        debug_id,
-                        debug_id[: layout.GUID_DIGITS],
-                    }:
+                    if each.identity.debug_id in {debug_id, guid}:
                         yield each
             if first is not None and not first.compare(key).is_refused:
                 return  # the others are of the other byte order
@@ -130,12 +128,9 @@ class BucketStore:
         if time.monotonic() - when > _LISTED_SECONDS:
             slots = sorted(self._list(f"{layout.FURTHER}/{debug_id[:2]}"))
             self._listed[debug_id[:2]] = time.monotonic(), slots
+        guid = debug_id[: layout.GUID_DIGITS]
         for slot in slots:
-            entry = (
-                self._at(slot)
-                if slot.startswith(debug_id[: layout.GUID_DIGITS])
-                else None
-            )
+            entry = self._at(slot) if slot.startswith(guid) else None
             if entry is not None:
                 yield entry
 

@@ -230,8 +230,9 @@ class Store:
         checked = layout.checked_identity(identity)
         self._prepare()
         notes = missing[:_MAX_NOTES]
-        # Of temporary folders, which are gone when the notes are read.
+        # The paths of temporary folders, which are gone when the notes are read.
         passing = re.escape(os.path.join(self.path, layout.TEMPORARY, "")) + "[^/]*/"
+        # Files may appear at these paths, but not where one was unpacked in the store.
         lasting = tuple(
             each
             for each in wanted

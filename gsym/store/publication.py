@@ -441,9 +441,8 @@ def _combined(folder: str, joined: Entry) -> Entry:
 
 def _paths(gsym_path: str, originals: Mapping[str, str]) -> dict[str, str]:
     """The files of a module by their names in a store."""
-    paths = (
-        {layout.GSYM_FILE: gsym_path} if gsym_path else {}
-    )  # an executable may be alone
+    # An executable may be alone.
+    paths = {layout.GSYM_FILE: gsym_path} if gsym_path else {}
     return paths | {
         layout.ORIGINAL_FILES[kind]: path for kind, path in originals.items()
     }

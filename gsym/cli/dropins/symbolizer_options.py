@@ -71,7 +71,7 @@ OPTIONS = (
     Option(
         "-i, --inlines",
         "Print all inlined frames for a given address (default)",
-        aliases=("-inlining", "--inlining", "--inlining=true"),
+        aliases=("-inlining", "--inlining", "--inlining=true"),  # the first is pprof's
         shown="--inlines, --no-inlines",
     ),
     Option("--no-inlines", aliases=("--inlining=false",)),

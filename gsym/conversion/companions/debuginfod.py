@@ -7,8 +7,13 @@ import sys
 from functools import partial
 
 from gsym.containers.fat import open_slice
-from gsym.conversion.companions import debuginfod_settings
 from gsym.conversion.companions.debuginfod_cache import DebuginfodCache
+from gsym.conversion.companions.debuginfod_settings import (
+    CLIENT_LIMITS,
+    DebuginfodSettings,
+    folder_of_url,
+    read_settings,
+)
 from gsym.conversion.companions.search import (
     NOT_FOUND,
     CompanionSearch,
@@ -39,7 +44,7 @@ def find_by_debuginfod(
     Raises:
         UnsupportedError: The extra `net` is not installed.
     """
-    settings = debuginfod_settings.read_settings(environment)
+    settings = read_settings(environment)
     cache = DebuginfodCache(settings.cache)
     path = cache.path(build_id, "debuginfo")
     cache.clean()
@@ -54,7 +59,7 @@ def find_by_debuginfod(
 
 def _ask_servers(
     search: CompanionSearch,
-    settings: debuginfod_settings.DebuginfodSettings,
+    settings: DebuginfodSettings,
     cache: DebuginfodCache,
     build_id: bytes,
 ) -> Iterator[str]:
@@ -72,7 +77,7 @@ def _ask_servers(
         path = f"buildid/{build_id.hex()}/debuginfo"
         try:
             if server.startswith("file:"):
-                yield os.path.join(debuginfod_settings.folder_of_url(server), path)
+                yield os.path.join(folder_of_url(server), path)
                 continue
             fetch = partial(_fetch, server, path, settings, build_id)
             reason = fetched(target, cache.folder, fetch)
@@ -91,11 +96,7 @@ def _ask_servers(
 
 
 def _fetch(
-    server: str,
-    path: str,
-    settings: debuginfod_settings.DebuginfodSettings,
-    build_id: bytes,
-    target: str,
+    server: str, path: str, settings: DebuginfodSettings, build_id: bytes, target: str
 ) -> None:
     """Fetch a file of a build from a server."""
     from gsym.net.file_server import FileServer
@@ -104,7 +105,7 @@ def _fetch(
 
     address = read_web_address(server)
     # Its servers may redirect to any address, as for other clients of debuginfod.
-    limits = settings.limits(debuginfod_settings.CLIENT_LIMITS)
+    limits = settings.limits(CLIENT_LIMITS)
     transfer = Transfer(limits, user="debuginfod", allow_private=True)
 
     def show(size: int) -> None:

@@ -61,7 +61,7 @@ class DebuginfodCache:
         return False
 
     def remember_missing(self, path: str) -> None:
-        """SearchNote that no server has the file."""
+        """Note that no server has the file."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with suppress(OSError):
             for folder in (self.folder, os.path.dirname(path)):

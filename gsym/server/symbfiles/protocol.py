@@ -72,6 +72,7 @@ TOO_MANY_PENDING = Refusal(
 )
 DISK_FULL = Refusal("1503", 507, "the disk is full")
 
+# All of them, in the order of the manual.
 REFUSALS = tuple(each for each in [*vars().values()] if isinstance(each, Refusal))
 
 

@@ -294,7 +294,7 @@ LLDB = Layout("lldb", "a UUID", _lldb)
 STORE = Layout(
     "gsym store",
     f"a debug id or {_BUILD_ID}",
-    lambda key: (f"{link_of_slot(e)}/{GSYM_FILE}" for e in store_debug_ids(key)),
+    lambda key: (f"{link_of_slot(each)}/{GSYM_FILE}" for each in store_debug_ids(key)),
 )
 SYMSTORE = Layout(
     "symstore", f"{_NAMES}, or {_BUILD_ID}", _symstore, _binary_in_symstore

@@ -84,7 +84,7 @@ class FoundFile(NamedTuple):
 
     @property
     def is_copy(self) -> bool:
-        """Whether it was fetched, unpacked or stored, and may be one of strangers."""
+        """Whether it was fetched, unpacked or stored: strangers may have made it."""
         return self.path != self.location
 
 
