@@ -77,7 +77,7 @@ static bool ends_with_x86_call(const uint8_t *bytes, size_t size) {
     for (size_t own = 1; own <= size && own <= MAX_INSTRUCTION_SIZE; ++own) {
         const cursor at = cursor_at(bytes + size - own, own, 0, false);
         bool is_call = false;
-        if (!x86_may_begin_call(*at.at)) continue;
+        if (!x86_may_begin_call(cursor_peek_unchecked(&at, 0))) continue;
         if (x86_instruction_size(&at, &is_call) == own && is_call) return true;
     }
     return false;

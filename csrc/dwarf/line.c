@@ -395,20 +395,23 @@ static inline bool skip_harmless(cursor *c) {
     return true;
 }
 
-enum { BEFORE_ROW = 7 }; /* bytes of which the caller of run_before_row() knows */
+enum { BEFORE_ROW = 7 }; /* bytes that are left for run_before_row(), at least */
 
 /* Run the opcodes that assemblers write before a row, in the order in which they do. Each
  * has a branch of its own, because processors predict these better than one jump to all
  * opcodes. */
 static inline __attribute__((always_inline)) void run_before_row(line_state *state,
                                                                  cursor *c) {
-    if (*c->at == DW_LNS_set_file && c->at[1] < 0x80) {
-        state->file = c->at[1];
+    if (cursor_peek_unchecked(c, 0) == DW_LNS_set_file &&
+        cursor_peek_unchecked(c, 1) < 0x80) {
+        state->file = cursor_peek_unchecked(c, 1);
         c->at += 2;
     }
-    if (*c->at == DW_LNS_set_column && c->at[1] < 0x80) c->at += 2;
-    if (*c->at == DW_LNS_negate_stmt) c->at += 1;
-    if (*c->at == DW_LNS_advance_line) {
+    if (cursor_peek_unchecked(c, 0) == DW_LNS_set_column &&
+        cursor_peek_unchecked(c, 1) < 0x80)
+        c->at += 2;
+    if (cursor_peek_unchecked(c, 0) == DW_LNS_negate_stmt) c->at += 1;
+    if (cursor_peek_unchecked(c, 0) == DW_LNS_advance_line) {
         c->at += 1;
         state->line += (uint32_t)cursor_short_sleb(c);
     }
@@ -428,7 +431,7 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats, bool has_calls) {
         if (GSYM_LIKELY(cursor_left(&c) >= roomy)) {
             run_before_row(&state, &c);
             if (GSYM_UNLIKELY(c.at >= c.end)) break;
-            if (*c.at == DW_LNS_copy) {
+            if (cursor_peek_unchecked(&c, 0) == DW_LNS_copy) {
                 c.at += 1;
                 if (has_calls) note_call(run, &state);
                 emit(&state, keeps_repeats);
