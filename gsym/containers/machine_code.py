@@ -80,7 +80,7 @@ class MachineCode:
         return bool(self.handle.count)
 
     def places(self, mapped: MappedImage, addresses: Sequence[int]) -> bytes:
-        """What is at link-time addresses: of each a set of `gsym_place`.
+        """Kinds of places at link-time addresses: of each a set of `gsym_place`.
 
         Args:
             mapped: The GSYM file of the binary.

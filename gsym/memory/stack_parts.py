@@ -192,7 +192,7 @@ _new = tuple.__new__
 
 
 class Reading(NamedTuple):
-    """What a part of some lines may mean, and which of their numbers it has.
+    """A frame that a part of some lines may be, and which of their numbers it has.
 
     Attributes:
         frame: The frame that it is in one of the lines.
@@ -216,7 +216,7 @@ class Reading(NamedTuple):
 
 
 class LinePattern:
-    """What lines that only differ in their numbers may mean.
+    """The frames that may be in lines that only differ in their numbers.
 
     Attributes:
         form: What such frames are called.
@@ -263,7 +263,7 @@ class AlikeLines:
 
     @property
     def width(self) -> int:
-        """How many numbers a line has."""
+        """Count of the numbers of a line."""
         return len(self.numbers) // self.count
 
     def addresses(self, reading: Reading) -> list[int]:
@@ -302,11 +302,11 @@ class ReadLine(NamedTuple):
 
     @property
     def values(self) -> Sequence[int]:
-        """Its numbers."""
+        """Numbers of the line."""
         return self.alike.numbers[self.at : self.at + self.alike.width]
 
     def frames(self) -> list[StackFrame]:
-        """Its frames, each with its other readings."""
+        """Frames of the line, each with its other readings."""
         pattern, values = self.alike.pattern, self.values
         found: list[StackFrame] = []
         for span, readings in zip(pattern.spans, pattern.readings, strict=True):
@@ -323,7 +323,7 @@ class ReadLine(NamedTuple):
         return found
 
     def parts(self) -> Iterator[str | StackFrame]:
-        """Its frames and the texts between them."""
+        """Frames of the line, and the texts between them."""
         end, spans = 0, self.alike.pattern.spans
         for (start, stop), frame in zip(spans, self.frames(), strict=True):
             yield self.text[end:start]

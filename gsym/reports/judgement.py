@@ -40,7 +40,7 @@ _new = tuple.__new__
 
 
 class _Place(NamedTuple):
-    """Where a reading is, by a module at hand."""
+    """The place of a reading, by a module at hand."""
 
     at: int  # index of the reading among those of its frame
     module: str
@@ -60,7 +60,7 @@ class _Place(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """What a module says of a reading in all lines of a pattern.
+    """Answers of a module to a reading in all lines of a pattern.
 
     Attributes:
         frame: Index of the frame.
@@ -225,7 +225,7 @@ class _Judge:
     def _facts(
         alike: AlikeLines, columns: Sequence[_Column]
     ) -> Iterator[Iterable[object]]:
-        """What decides for each line."""
+        """Facts that decide, each as a column with a value for each line."""
         for each in columns:
             yield each.scores
         for one, other in combinations(columns, 2):
@@ -285,7 +285,7 @@ def _scores(
 def _chosen(
     line: ReadLine, places: Sequence[Sequence[_Place]]
 ) -> Iterator[tuple[int, int, StackFrame, int, int]]:
-    """What the frames of a line are by the places of their readings.
+    """The right readings of the frames of a line, by the places of all.
 
     Returns:
         Start and end of each in the line, and its reading.

@@ -46,7 +46,7 @@ NOT_PLACED = "the report does not say where its module was loaded"
 
 
 class Readings(NamedTuple):
-    """What frames in a module may mean.
+    """Readings of frames in a module.
 
     Attributes:
         are_unclear: Whether there are several for a frame, or it may be text.
@@ -157,7 +157,7 @@ class LinkAddresses:
         ]
 
     def places(self, addresses: Sequence[int]) -> bytes:
-        """What is at each address: a set of `FUNCTION` and the like."""
+        """Kinds of places: of each address a set of `FUNCTION` and the like."""
         if addresses and not 0 <= min(addresses) <= max(addresses) <= UINT64_MAX:
             return b"".join(
                 self.places([each]) if 0 <= each <= UINT64_MAX else b"\0"

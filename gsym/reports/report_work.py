@@ -377,7 +377,7 @@ class ReportWork:
             self._frames = [each._replace(is_return=known) for each in self._frames]
 
     def _readings(self, number: int) -> Iterator[StackFrame]:
-        """What frames in a module may be, in order."""
+        """Readings of frames in a module, in order."""
         for frame in parts_of(self._stack.contents):
             if not isinstance(frame, str):
                 several = (frame, *frame.others)
@@ -640,7 +640,7 @@ class ReportWork:
 def _kinds(
     contents: Sequence[str | StackFrame | ReadLine],
 ) -> dict[int, dict[object, tuple[StackFrame, list[int]]]]:
-    """What frames may be, by module and all but the address: a frame, the addresses."""
+    """Readings of frames by module and all but the address: a frame, the addresses."""
     found: dict[int, dict[object, tuple[StackFrame, list[int]]]] = {}
     lines: dict[AlikeLines, None] = {}
     for part in contents:

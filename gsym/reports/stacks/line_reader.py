@@ -218,7 +218,7 @@ class LineReader:
     def _alike_in(
         self, block: Sequence[tuple[str, Shape]], begin: int = 0
     ) -> dict[int, tuple[Meaning | None, Sequence[int]] | None]:
-        """What lines of a block mean, by their indexes, of shapes that `is_alike`."""
+        """Meanings of lines of a block, by their indexes, of shapes that `is_alike`."""
         several: dict[Shape, list[int]] = {}
         for at in range(begin, len(block)):
             shape = block[at][1]
@@ -348,7 +348,7 @@ class LineReader:
     def _meaning(
         self, text: str, shape: Shape, lines: Sequence[str], at: int
     ) -> tuple[Meaning | None, Sequence[int]]:
-        """What a line may mean, if it may have frames, and its numbers."""
+        """The meaning of a line, if it may have frames, and its numbers."""
         line, before = evidence.Line(text, shape.first), self._before
         self._before = ((lines[at], shape), *before[:3])
 

@@ -78,7 +78,7 @@ class PlacedImages:
 
     @property
     def count(self) -> int:
-        """How many starts are known."""
+        """Count of the known starts."""
         return len(self._known_starts)
 
     def is_known(self, start: int) -> bool:
@@ -100,7 +100,7 @@ class PlacedImages:
     def places_of(
         self, addresses: Sequence[int]
     ) -> tuple[Sequence[object], Sequence[int]]:
-        """What tells the region of each address, and where that is in its module."""
+        """Facts that tell the region of each address, and its place in its module."""
         loaded = self.loaded
         region = loaded.covering(addresses[0])
         if self._process is not None:

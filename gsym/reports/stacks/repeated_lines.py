@@ -224,7 +224,7 @@ class Numbers:
 
 
 class Meaning(NamedTuple):
-    """What lines of one shape may mean.
+    """The frames that may be in lines of one shape.
 
     Attributes:
         found: Start, end and readings of all that may be frames.
@@ -250,7 +250,7 @@ class RepeatedLines:
     def meaning(
         self, text: str, shape: Shape, usual: Callable[[], Iterable[int]]
     ) -> tuple[Meaning | None, Sequence[int]]:
-        """What a line may mean, if it may have frames, and its numbers.
+        """The meaning of a line, if it may have frames, and its numbers.
 
         Args:
             text: Its text.
@@ -324,7 +324,7 @@ class RepeatedLines:
 
 
 def _meaning(shape: Shape, several: Iterable[Candidate]) -> Meaning | None:
-    """What lines of a shape mean that have some candidates."""
+    """The meaning of lines of a shape that have some candidates."""
     form, is_return = shape.first.form
     found: list[tuple[int, int, list[Reading]]] = []
     spans: list[tuple[int, int]] = []
