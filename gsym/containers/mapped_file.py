@@ -11,6 +11,12 @@ import sys
 from gsym.engine.native import ffi
 from gsym.errors import FormatError
 
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_by_libc: set[int] = set()  # addresses of the maps that `_map_by_libc` made
+
 
 def map_file(path: str) -> memoryview:
     """The bytes of a file, mapped for as long as a view of them lives.
@@ -26,8 +32,9 @@ def map_file(path: str) -> memoryview:
 
 def drop_pages(data: memoryview) -> None:
     """Free the memory of a file that `map_file` mapped; it is read again if needed."""
-    if isinstance(data.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        data.obj.madvise(mmap.MADV_DONTNEED)
+    owner = data.obj
+    if isinstance(owner, mmap.mmap) and is_mapped(data):
+        owner.madvise(mmap.MADV_DONTNEED)
 
 
 def map_one_of_many(path: str) -> memoryview:
@@ -81,19 +88,31 @@ def _map_by_libc(descriptor: int, size: int) -> memoryview:
     if address == word(-1).value:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
-    memory = ffi.gc(ffi.cast("char *", address), lambda _: libc.munmap(address, size))
+
+    def unmap(_: object) -> None:
+        _by_libc.discard(address)
+        libc.munmap(address, size)
+
+    memory = ffi.gc(ffi.cast("char *", address), unmap)
+    _by_libc.add(address)
     return memoryview(ffi.buffer(memory, size)).toreadonly()
 
 
 def is_mapped(data: memoryview) -> bool:
-    """Whether *data* is a part of a mapped file."""
-    return isinstance(data.obj, mmap.mmap)
+    """Whether *data* is a part of a mapped file, whose pages the system reads again.
+
+    What a caller may have written, as in a private map, would be lost.
+    """
+    owner = data.obj
+    if isinstance(owner, mmap.mmap):
+        return memoryview(owner).readonly and hasattr(mmap, "MADV_DONTNEED")
+    return isinstance(owner, ffi.buffer) and _address(owner) in _by_libc
 
 
 def give_back(data: memoryview, start: int, size: int) -> None:
     """Release the pages of a part of a mapped file; they are read again if needed."""
     owner = data.obj
-    if isinstance(owner, mmap.mmap):
+    if isinstance(owner, mmap.mmap) and is_mapped(data):
         begin = _address(data) - _address(owner) + start
         end = min(begin + size, len(owner))
         begin &= -mmap.PAGESIZE
@@ -111,5 +130,5 @@ def copy_of(data: memoryview) -> memoryview:
     return copy
 
 
-def _address(buffer: memoryview | mmap.mmap) -> int:
+def _address(buffer: Buffer) -> int:
     return int(ffi.cast("uintptr_t", ffi.from_buffer(buffer)))

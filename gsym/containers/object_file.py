@@ -401,10 +401,13 @@ class ObjectFile:
         return sections
 
     def _payload(self, section: Any) -> Section:
+        from gsym.containers.mapped_file import copy_of, give_back, is_mapped
+
         start, end = section.offset, section.offset + section.size
         payload = self.data[start:end] if section.size else memoryview(b"")
-        is_mapping = section.compression == lib.GSYM_COMPRESSION_NONE
-        if not is_mapping:
+        is_copied = section.compression != lib.GSYM_COMPRESSION_NONE
+        is_mapping = is_mapped(self.data)
+        if is_copied:
             from gsym.containers.inflation import inflate
 
             self._count_inflated(section)
@@ -417,11 +420,9 @@ class ObjectFile:
             )
         if not section.has_relocations:
             return Section(payload, is_mapping)
-        from gsym.containers.mapped_file import copy_of, give_back, is_mapped
-
         if is_mapped(self.data):
             lib.gsym_object_mark_mapped(self.handle)
-        if is_mapping:
+        if is_mapping or not is_copied:
             payload = copy_of(payload)
         distrusted = self._relocate(payload, section.index)
         # Relocations may take more pages than all that is read later.

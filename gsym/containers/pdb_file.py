@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import mmap
-
 from gsym.containers.architectures import pe_architecture
+from gsym.containers.mapped_file import is_mapped
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object
 
 TYPE_CHECKING = bool()
@@ -21,7 +20,7 @@ class PdbFile:
         # the engine's `gsym_pdb *`
         self.handle: Any = new_object(
             *("pdb", lib.gsym_pdb_open, lib.gsym_pdb_close),
-            *(bytes_of(data), len(data), isinstance(data.obj, mmap.mmap)),
+            *(bytes_of(data), len(data), is_mapped(data)),
             path=path,
         )
         header = ffi.new("gsym_pdb_header *")

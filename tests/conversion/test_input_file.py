@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
+import mmap
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
+from gsym.engine.native import ffi
 from tests.companions import ID, ID_PATH, debug_file, place, stripped
+from tests.inputs.pdb_scaled import pdb_modules
+from tests.inputs.scaled import functions_of_a_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,3 +108,26 @@ def test_without_a_file_nothing_is_known_to_be_unchanged(tmp_path: Path) -> None
     second = gsym.convert(stripped(build_id=ID), tmp_path / "out", if_changed=True)
     assert first.functions_debug_info
     assert not second.functions_debug_info
+
+
+def private_map(content: bytes) -> memoryview:
+    """A private map of an empty file, in which *content* was written."""
+    with tempfile.TemporaryFile() as file:
+        file.truncate(len(content))
+        data = mmap.mmap(file.fileno(), len(content), access=mmap.ACCESS_COPY)
+    data[:] = content
+    return memoryview(data)
+
+
+def buffer_of_cffi(content: bytes) -> object:
+    return ffi.buffer(ffi.new("char[]", content), len(content))
+
+
+@pytest.mark.parametrize("given", [bytes, bytearray, private_map, buffer_of_cffi])
+@pytest.mark.parametrize("content", [functions_of_a_unit(2000), pdb_modules(200)])
+def test_a_conversion_leaves_the_bytes_of_its_caller_alone(
+    given: Callable[[bytes], Input], content: bytes, tmp_path: Path
+) -> None:
+    data = given(bytes(bytearray(content)))  # a copy
+    gsym.convert(data, tmp_path / "1")
+    assert bytes(data) == content  # type: ignore[arg-type]
