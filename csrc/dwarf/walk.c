@@ -296,7 +296,7 @@ static inline visit_result pass_over(walker *w, const abbrev *a, cursor *c) {
 
 static visit_result visit_class(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
     walk_level level = w->level;
-    uint64_t sibling = w->level.in_code ? 0 : sibling_of(w, a, c);
+    uint64_t sibling = w->level.in_code || !a->has_children ? 0 : sibling_of(w, a, c);
     cursor children;
     if (sibling != 0 && !w->keeps_scopes) {
         c->at = c->start + sibling;

@@ -11,10 +11,6 @@ import sys
 from gsym.engine.native import ffi
 from gsym.errors import FormatError
 
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
 _by_libc: set[int] = set()  # addresses of the maps that `_map_by_libc` made
 
 
@@ -130,5 +126,5 @@ def copy_of(data: memoryview) -> memoryview:
     return copy
 
 
-def _address(buffer: Buffer) -> int:
+def _address(buffer: object) -> int:
     return int(ffi.cast("uintptr_t", ffi.from_buffer(buffer)))

@@ -249,6 +249,14 @@ def test_a_wrong_sibling(sibling: Value, inside: object, tmp_path: Path) -> None
     assert "1020-1030 h\n" in text
 
 
+def test_a_die_without_children_has_no_sibling_to_go_to(tmp_path: Path) -> None:
+    stray = Die(Tag.structure_type, {At.sibling: Form.ref4(Ref("h")), At.name: "S"})
+    h = function("h", 0x1020, 0x1030, label="h")
+    main = unit(stray, function("g", 0x1010, 0x1020), h, language=Lang.C99)
+    functions = convert_bytes(tmp_path, program(main)).functions
+    assert [each.name for each in functions] == ["g", "h"]
+
+
 @pytest.mark.parametrize(
     "entries",
     [
