@@ -114,8 +114,8 @@ int launch(const char *program, answer_words answer, int argc, char **argv) {
     if (words != NULL && argc > 1 && is_usual() &&
         gsym_text_create(&texts.output, &error) == GSYM_OK &&
         gsym_text_create(&texts.errors, &error) == GSYM_OK &&
-        answer(words, (size_t)argc - 1, &texts) && print(texts.output, STDOUT_FILENO) &&
-        (print(texts.errors, STDERR_FILENO) || true))
-        _exit(0); /* the system takes back the memory */
+        answer(words, (size_t)argc - 1, &texts) && print(texts.output, STDOUT_FILENO))
+        /* The system takes back the memory. */
+        _exit(print(texts.errors, STDERR_FILENO) ? 0 : 1);
     return run_python(program, argc, argv);
 }

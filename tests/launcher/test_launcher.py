@@ -622,19 +622,26 @@ def test_an_output_that_may_not_grow_is_left_to_python(
     assert names_in(source) == before
 
 
-@pytest.mark.hostile
-def test_damaged_programs_are_converted_as_by_python_or_left_to_it(
-    source: Path, left: Path
-) -> None:
+def _damage(source: Path) -> Iterator[int]:
+    """Make a program, and damage it in one way after the other."""
     _compile(source, "-g -O2")
     whole = (source / "app").read_bytes()
-    choice, words = Random(0), ["gsym", "convert", "app"]  # noqa: S311 - no secret
-    warned = 0
+    choice = Random(0)  # noqa: S311 - no secret
     for number in range(DAMAGED_PROGRAMS):
         data = bytearray(whole)
         for _ in range(number % 3 + 1):
             data[choice.randrange(len(data))] ^= 1 << choice.randrange(8)
         (source / "app").write_bytes(data)
+        yield number
+
+
+@pytest.mark.hostile
+def test_damaged_programs_are_converted_as_by_python_or_left_to_it(
+    source: Path, left: Path
+) -> None:
+    words = ["gsym", "convert", "app"]
+    warned = 0
+    for number in _damage(source):
         found, output = launched(words, source, left), source / "app.gsym"
         assert found[2] in {0, LEFT}, number
         assert found[2] == 0 or not found[1], number
@@ -644,3 +651,23 @@ def test_damaged_programs_are_converted_as_by_python_or_left_to_it(
             assert ours == _outcome(run(words, b"", source), output, source), number
         assert not output.exists()
     assert warned > 0
+
+
+def test_warnings_that_cannot_be_printed_are_a_failure_as_in_python(
+    source: Path, left: Path, real: Path
+) -> None:
+    words = ["gsym", "convert", "-q", "app"]
+    assert any(
+        b": warning: " in launched(words, source, left)[1] for _ in _damage(source)
+    )
+
+    def status(command: str, streams: str) -> int:
+        line = ["bash", "-c", f"{command} convert -q app {streams}"]
+        return subprocess.run(
+            line, cwd=source, env=_environment(left), check=False
+        ).returncode
+
+    python = f"{shlex.quote(str(real))}/gsym-python gsym"
+    for streams in ("2>/dev/full", "2</dev/null"):
+        assert status(shlex.quote(str(PROGRAMS / "gsym")), streams) == 1
+        assert status(python, streams) in {1, 120}  # 120: as it exits
