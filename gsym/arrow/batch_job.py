@@ -19,7 +19,7 @@ from itertools import islice
 
 from gsym.arrow.answers import Known
 from gsym.arrow.inputs import Unit, batches_of, units_of
-from gsym.arrow.rows import import_pyarrow, module_count
+from gsym.arrow.rows import AddressRows, import_pyarrow, module_count
 from gsym.arrow.symbolizing import answer_parts, frame_ids, learn, slices_of
 from gsym.engine.workers import run_workers, taken_from
 from gsym.errors import GsymError
@@ -266,36 +266,44 @@ class _Answering:
         """
         self.begin_part(first.number)
         self._begin(is_gathered=False)
-        parts, batches, rows, size = [first], [], 0, 0
+        parts, batches, rows, size = [first], 0, 0, 0
         while rows < _MOST_GATHERED and size < _MOST_GATHERED_BYTES:
             batch = parts[-1].gather()
             if batch is not None:
-                batches.append(batch)
+                batches += 1
                 rows, size = rows + batch.num_rows, size + batch.nbytes
+                with _errors_of(parts[-1].unit.path):
+                    if batches == 1 and not self._modules.do_not_fit(
+                        module_count(batch, self._columns["module"])
+                    ):
+                        break
             elif (part := next(others, None)) is not None:
                 parts.append(part)
             else:
                 break
-            with _errors_of(first.unit.path):
-                if len(batches) == 1 and not self._modules.do_not_fit(
-                    module_count(batches[0], self._columns["module"])
-                ):
-                    return parts
-        if len(batches) > 1:
-            self._learn(batches, first)
+        if batches > 1:
+            self._learn(parts)
         return parts
 
-    def _learn(self, batches: list[Any], first: _Rows) -> None:
+    def _learn(self, parts: list[_Rows]) -> None:
         known = self._begin(is_gathered=False)
         if self._output != "ids":
             known = self._known = Known(keeps_frames=True)
-        schemas = {str(each.schema): each.schema for each in batches}
-        for schema in schemas.values():
-            same = [each for each in batches if each.schema.equals(schema)]
-            with _errors_of(first.unit.path):
+        by_schema: dict[Any, list[tuple[str, Any]]] = {}
+        for part in parts:
+            for batch in filter(len, part.gathered):
+                by_schema.setdefault(batch.schema, []).append((part.unit.path, batch))
+        for same in by_schema.values():
+            batches = [batch for _, batch in same]
+            try:
                 frames = learn(
-                    same, self._modules, known, self._first_id, **self._columns
+                    batches, self._modules, known, self._first_id, **self._columns
                 )
+            except (KeyError, TypeError, ValueError):
+                for path, batch in same:
+                    with _errors_of(path):
+                        AddressRows(batch, **self._columns)
+                raise
             if frames is not None:
                 self._learned_frames.append(frames)
                 self._next_id += frames.num_rows

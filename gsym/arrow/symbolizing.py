@@ -188,8 +188,9 @@ def learn(
     table = pa.Table.from_batches([each.select(wanted) for each in batches])
     (batch,) = table.combine_chunks().to_batches()
     rows = AddressRows(batch, **columns)
+    before, known.learned = known.learned, {}  # which have other addresses
     bulk, outcomes = _ask(rows, modules, known)
-    known.learned |= dict(outcomes.values())
+    known.learned = before | dict(outcomes.values())
     if known.keeps_frames:
         return None
     return _frame_table(_answers(rows, bulk, outcomes, known), first)

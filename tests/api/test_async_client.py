@@ -80,6 +80,10 @@ def test_version_4_and_the_limits_of_a_server_are_heeded() -> None:
 
 REFUSED = {
     "a redirect": (Reply(b"", 302, (("Location", "http://other/"),)), "redirects to"),
+    "a redirect whose body does not come": (
+        Reply(b"", 302, (("Location", "http://other/"),), claimed=9),
+        "redirects to",
+    ),
     "a large body": (reply({"results": ["x" * 5000]}), "larger than 1000 bytes"),
     "no such method": (reply({}, 403), "status 403"),
 }

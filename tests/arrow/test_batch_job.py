@@ -202,6 +202,54 @@ def test_rows_of_modules_that_do_not_fit_keep_order(  # noqa: PLR0913, PLR0917 -
     assert read(tmp_path / "out") == read(tmp_path / "wanted")
 
 
+@pytest.mark.parametrize("shape", ["stack", "frames", "ids"])
+def test_parts_with_other_columns_are_gathered_each_with_its_like(
+    tmp_path: Path, place: str, shape: str
+) -> None:
+    write(tmp_path / "0.parquet", table_of(600), 300)
+    others = table_of(600).append_column("more", [[None] * 600])
+    further = pa.compute.add(others["address"], 1)
+    write(tmp_path / "1.parquet", others.set_column(2, "address", further), 300)
+    write(tmp_path / "2.parquet", table_of(600).slice(0, 0), 300)
+    inputs = sorted(tmp_path.glob("*.parquet"))
+    options = (*inputs, "--modules", place, "--answers", shape, "--jobs=1")
+    assert run(*options, "-o", tmp_path / "wanted") == 0
+    assert run(*options, "-o", tmp_path / "out", "--max-open=1") == 0
+    read = joined if shape == "ids" else parts
+    assert read(tmp_path / "out") == read(tmp_path / "wanted")
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda table: table.drop_columns(["address"]), "has no column 'address'"),
+        (lambda table: table.drop_columns(["build_id"]), "has no column 'build_id'"),
+        (lambda table: _with_addresses(table, "x"), "Failed to parse string: 'x'"),
+    ],
+)
+def test_errors_in_gathered_parts_name_their_file(
+    tmp_path: Path,
+    place: str,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[Any], Any],
+    text: str,
+) -> None:
+    good = _with_addresses(table_of(600), str(START))
+    write(tmp_path / "0.parquet", good, 300)
+    write(tmp_path / "1.parquet", change(good), 300)
+    inputs = tmp_path / "0.parquet", tmp_path / "1.parquet"
+    options = ("--modules", place, "--jobs=1", "--max-open=1")
+    assert run(*inputs, "-o", tmp_path / "out", *options) == 1
+    found = capsys.readouterr().err
+    assert "1.parquet: " in found
+    assert text in found
+
+
+def _with_addresses(table: Any, text: str) -> Any:  # noqa: ANN401
+    position = table.schema.get_field_index("address")
+    return table.set_column(position, "address", pa.array([text] * table.num_rows))
+
+
 def test_frames_and_ids_are_tables_of_all_parts(tmp_path: Path, place: str) -> None:
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     write(tmp_path / "in.parquet", table_of(900), 300)

@@ -6,7 +6,11 @@ import time
 from functools import partial
 
 from gsym.api.client.jobs import read_answer
-from gsym.api.client.symbolication_client import Answering, Conversation
+from gsym.api.client.symbolication_client import (
+    Answering,
+    Conversation,
+    check_answer,
+)
 from gsym.errors import SourceError, UnsupportedError
 from gsym.net.retry import RetryableError
 from gsym.net.server_connection import failures
@@ -120,6 +124,8 @@ class AsyncSymbolicationClient:
                 async with self._client.stream(
                     "POST", address.url, headers=sent, content=body
                 ) as response:
+                    status, fields = response.status_code, dict(response.headers)
+                    check_answer(address, status, fields)
                     async for piece in response.aiter_raw():
                         content += piece
                         if len(content) > most:
@@ -132,9 +138,8 @@ class AsyncSymbolicationClient:
                 raise SourceError(reason) from error
             is_unreachable = isinstance(error, httpx2.ConnectError)
             raise RetryableError(reason, is_unreachable=is_unreachable) from error
-        fields = dict(response.headers)
-        answer = Answer(response.status_code, fields, iter((bytes(content),)))
-        read = partial(self._conversation.read, address, answer)
+        answer = Answer(status, fields, iter((bytes(content),)))
+        read = partial(self._conversation.read, answer)
         if len(content) < _SMALL and "content-encoding" not in fields:
             return read()
         return await anyio.to_thread.run_sync(read)

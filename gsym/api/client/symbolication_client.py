@@ -32,7 +32,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from gsym.net.connections import Answer
@@ -158,16 +158,13 @@ class Conversation:
             raise ServerError(reason, path=str(self.address))
         self.path = _VERSION_4
 
-    def read(self, address: WebAddress, answer: Answer) -> tuple[int, Any]:
+    def read(self, answer: Answer) -> tuple[int, Any]:
         """Status and JSON of an answer.
 
         Raises:
-            RetryableError: It is not JSON, or may be another one later.
-            SourceError: It redirects.
+            RetryableError: It is not JSON.
         """
         status = answer.status
-        refuse_redirect(address, status, answer.headers)
-        check_later(status, answer.headers)
         body = read_body(answer, self.settings.most_bytes)
         try:
             return status, _decoded(body)
@@ -319,10 +316,22 @@ class SymbolicationClient(ServerClient):
             with self._connections.ask(
                 address, headers, body=body, is_trusted=True, until=until
             ) as answer:
-                return conversation.read(address, answer)
+                check_answer(address, answer.status, answer.headers)
+                return conversation.read(answer)
 
         with failures(str(address)):
             return retry(attempt, attempts, self._sleep)
+
+
+def check_answer(address: WebAddress, status: int, headers: Mapping[str, str]) -> None:
+    """Check the head of an answer, before its body is read.
+
+    Raises:
+        RetryableError: A later answer may be another one.
+        SourceError: It redirects.
+    """
+    refuse_redirect(address, status, headers)
+    check_later(status, headers)
 
 
 def _decoded(body: bytes) -> Any:
