@@ -128,3 +128,24 @@ def test_lines_are_judged_together_as_each_is(
     alone = gsym.symbolicate(text, source=tmp_path)
     assert str(alone) == str(together)
     assert alone.threads == together.threads
+
+
+@pytest.mark.parametrize(
+    ("line", "base", "address"),
+    [
+        ("  run(int)+0x17/0x4f [/opt/libfoo.so]", "symbol", 0),
+        ("0X7f12000002a7 /opt/libfoo.so", "image", 0x2A7),
+        ("0X12a7 /opt/libfoo.so", "either", 0x12A7),
+        ("000002a7 (D) /opt/libfoo.so", None, 0),  # of a list of processes
+    ],
+)
+def test_line_near_a_stack_begins_with_a_place_in_code(
+    line: str, base: str | None, address: int
+) -> None:
+    stack = "#0  0x0000000000001189 in main () from /opt/app\n"
+    place = "7f1200000000-7f1200010000 r-xp 00000000 08:01 1  /opt/libfoo.so\n"
+    found = parse_report(f"{place}{stack * 2}{line}\n").parts
+    frames = [part for part in found if isinstance(part, StackFrame)]
+    assert len(frames) == (2 if base is None else 3)
+    if base is not None:
+        assert (frames[-1].base, frames[-1].address) == (base, address)

@@ -262,9 +262,10 @@ class LineReader:
     def _is_in_stack(self, found: Meaning, values: Sequence[int], text: str) -> bool:
         """Whether a line has a frame's number, or begins with the address of one."""
         start, end, readings = found.found[0]
-        number = readings[0].frame.module
+        own = readings[0].of(values)
+        number = own.module
         is_first = number != NO_MODULE and not text[:start].strip()
-        is_first &= readings[0].of(values).address >= _LEAST_CODE
+        is_first &= own.base != "either" or own.address >= _LEAST_CODE
         return any(several[0].frame.ordinal >= 0 for _, _, several in found.found) or (
             is_first and self._stack.module(number).name in text[end:]
         )
