@@ -225,6 +225,8 @@ class LinePattern:
         modules: The modules of these readings.
     """
 
+    __slots__ = ("form", "modules", "ordinal", "readings", "spans", "sure")
+
     def __init__(
         self,
         form: str,
@@ -235,8 +237,9 @@ class LinePattern:
         self.spans = spans
         self.readings = readings
         frames = [each.frame for several in readings for each in several]
-        self.modules: set[int] = {each.module for each in frames} - {NO_MODULE}
-        self.sure: int = sum(not several[0].frame.is_guess for several in readings)
+        several = {each.module for each in frames} - {NO_MODULE}
+        self.modules: Collection[int] = tuple(several)  # less than a set
+        self.sure: int = sum(not each[0].frame.is_guess for each in readings)
         self.ordinal: int = readings[0][0].frame.ordinal
 
 
@@ -248,6 +251,8 @@ class AlikeLines:
         numbers: Their numbers, line after line.
         count: How many lines there are.
     """
+
+    __slots__ = ("count", "numbers", "pattern")
 
     def __init__(self, pattern: LinePattern) -> None:
         self.pattern = pattern
@@ -272,11 +277,11 @@ class AlikeLines:
             return [reading.frame.address] * self.count
         return self.numbers[reading.address :: self.width]
 
-    def frames(self, reading: Reading) -> list[StackFrame]:
+    def frames(self, reading: Reading) -> Iterator[StackFrame]:
         """The frame that a reading is in each line."""
         numbers, width = self.numbers, self.width
         starts = range(0, self.count * width, width) if width else [0] * self.count
-        return [reading.of(numbers[at : at + width]) for at in starts]
+        return (reading.of(numbers[at : at + width]) for at in starts)
 
 
 class ReadLine(NamedTuple):

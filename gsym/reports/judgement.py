@@ -7,7 +7,7 @@ only differ in their numbers are judged once for all of which the modules say th
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import chain, combinations
 from operator import eq
 
 from gsym.memory.stack_parts import (
@@ -179,16 +179,12 @@ class _Judge:
     def __init__(self, modules: Sequence[ModuleOfReport]) -> None:
         self._modules = modules
 
-    def chosen(self, alike: AlikeLines, lines: Sequence[ReadLine]) -> list[_Chosen]:
+    def chosen(self, alike: AlikeLines, lines: Sequence[ReadLine]) -> Iterable[_Chosen]:
         """For each line what its frames are; the rest is text."""
         several = [each for own in alike.pattern.readings for each in own]
         if any(each.frame.base == "symbol" for each in several) and len(lines) > 1:
-            found: list[_Chosen] = []
-            for line in lines:  # the functions of this name differ
-                one = AlikeLines(alike.pattern)
-                one.add(line.values)
-                found += self.chosen(one, [line])
-            return found
+            # The functions of this name differ. One line at a time: there are many.
+            return chain.from_iterable(map(self._chosen_alone, lines))
         columns = [*self._columns(alike)]
 
         def chosen_at(at: int) -> _Chosen:
@@ -199,6 +195,8 @@ class _Judge:
                     places[frame].append(place._replace(address=address, score=score))
             return [*_chosen(lines[at], places)]
 
+        if len(lines) == 1:
+            return [chosen_at(0)]
         # Those of which the same is known are the same.
         facts = [*self._facts(alike, columns)]
         rows = [*zip(*facts, strict=True)] if facts else [()] * len(lines)
@@ -207,6 +205,11 @@ class _Judge:
         if any(each[2].doubt for several in known.values() for each in several):
             return [*map(chosen_at, range(len(rows)))]  # they name other places
         return [*map(known.__getitem__, rows)]
+
+    def _chosen_alone(self, line: ReadLine) -> Iterable[_Chosen]:
+        alike = AlikeLines(line.alike.pattern)
+        alike.add(line.values)
+        return self.chosen(alike, [line])
 
     def _columns(self, alike: AlikeLines) -> Iterator[_Column]:
         for number, readings in enumerate(alike.pattern.readings):

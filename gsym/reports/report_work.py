@@ -230,7 +230,7 @@ class ReportWork:
         self._frames: list[StackFrame] = []
         asked = {part.module for part in stack.contents if type(part) is StackFrame}
         for alike in {part[1] for part in stack.contents if type(part) is ReadLine}:
-            asked |= alike.pattern.modules
+            asked.update(alike.pattern.modules)
         for part in stack.contents:
             if type(part) is StackFrame and part.others:
                 asked.update(each.module for each in part.others)
@@ -660,8 +660,9 @@ def _kinds(
             if reading.plus < 0:
                 of_module[alike, at] = reading.frame, alike.addresses(reading)
                 continue
-            for number, frame in enumerate(alike.frames(reading)):
-                of_module[alike, at, number] = frame, [frame.address]
+            for frame in alike.frames(reading):
+                _, several = of_module.setdefault((alike, at, frame.plus), (frame, []))
+                several.append(frame.address)
     return found
 
 

@@ -136,6 +136,7 @@ def test_lines_are_judged_together_as_each_is(
         ("  run(int)+0x17/0x4f [/opt/libfoo.so]", "symbol", 0),
         ("0X7f12000002a7 /opt/libfoo.so", "image", 0x2A7),
         ("0X12a7 /opt/libfoo.so", "either", 0x12A7),
+        ("0X2a7 /opt/libfoo.so", "either", 0x2A7),
         ("000002a7 (D) /opt/libfoo.so", None, 0),  # of a list of processes
     ],
 )

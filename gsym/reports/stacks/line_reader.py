@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _BLOCK = 4_096  # lines whose shapes are found at once
 _BLOCK_SIZE = 1 << 20  # characters of them, unless one line has more
 _FEW_FRAMES = 2  # of a stack
-_LEAST_CODE = 0x1000  # what is below in a list may be a process
 _MOST_TURNS = 8  # in which lines of a block are read that are alike
 
 # A start of a module ends so; a range has two of them.
 _MAY_PLACE = regex(r"000(?![0-9a-zA-Z])(?<=[0-9a-fA-F]{6})")
+_ID = regex(r"0*[0-9a-fA-F]{1,3}")  # in a list: of a process
 _NAME_IS = regex(r" name:\s*")
 _MOST_NAMED = 64  # modules that lines of one shape name
 _OF_PATHS = frozenset("/\\.")
@@ -249,7 +249,7 @@ class LineReader:
             return False
         # Where a tool has written a stack, other addresses are registers and memory.
         is_other = self._has_stack and not self._process
-        if is_other and not self._is_in_stack(found, values, shape.text(line)):
+        if is_other and not self._is_in_stack(found, shape.text(line)):
             frames = (readings[0].of(values) for _, _, readings in found.found)
             several = (each for each in frames if each.is_counter)
             self._stack.counters.update((each.module, each.address) for each in several)
@@ -259,13 +259,12 @@ class LineReader:
         self._position += 1
         return True
 
-    def _is_in_stack(self, found: Meaning, values: Sequence[int], text: str) -> bool:
+    def _is_in_stack(self, found: Meaning, text: str) -> bool:
         """Whether a line has a frame's number, or begins with the address of one."""
         start, end, readings = found.found[0]
-        own = readings[0].of(values)
-        number = own.module
+        number = readings[0].frame.module
         is_first = number != NO_MODULE and not text[:start].strip()
-        is_first &= own.base != "either" or own.address >= _LEAST_CODE
+        is_first = is_first and not _ID.fullmatch(text, start, end)
         return any(several[0].frame.ordinal >= 0 for _, _, several in found.found) or (
             is_first and self._stack.module(number).name in text[end:]
         )
