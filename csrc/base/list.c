@@ -17,7 +17,7 @@ bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size
     return true;
 }
 
-void array_rest(void *items, size_t size, size_t kept) {
+void array_release(void *items, size_t size, size_t kept) {
     if (size > kept) pages_release((char *)items + kept, size - kept);
 }
 

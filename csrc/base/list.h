@@ -9,7 +9,7 @@
 bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size);
 
 /* Give back the pages of an array of `size` bytes, but for the first `kept` bytes. */
-void array_rest(void *items, size_t size, size_t kept);
+void array_release(void *items, size_t size, size_t kept);
 
 /* A growing array, empty when zeroed; its items are freed with free(). */
 #define LIST(type)              \
@@ -34,8 +34,8 @@ void array_rest(void *items, size_t size, size_t kept);
 
 /* Give the memory of a list back to the system, but for the first `kept` bytes. Its items
  * are lost; it keeps its capacity. */
-#define LIST_REST(list, kept)                                                            \
-    array_rest((list).items, (list).count * sizeof *(list).items, kept)
+#define LIST_RELEASE(list, kept)                                                         \
+    array_release((list).items, (list).count * sizeof *(list).items, kept)
 
 /* Binary search in [low, count): set `low` to the first index for which `is_before`, an
  * expression of `middle`, is false. It must be true for all lower indexes and false for all

@@ -376,7 +376,7 @@ static gsym_status intern_parked_units(gsym_conversion *conversion, uint32_t ind
         sync_unlock(&conversion->gate);
         done_pages_drop(&pages);
         status = encode_unit(conversion, index, unit, error);
-        unit_functions_rest(unit, KEPT_SIZE / conversion->result_count);
+        unit_functions_release(unit, KEPT_SIZE / conversion->result_count);
         sync_lock(&conversion->gate);
         conversion->idle[conversion->idle_count++] = unit;
         sync_announce(&conversion->gate);

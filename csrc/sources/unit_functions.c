@@ -19,11 +19,11 @@ void unit_functions_deinit(unit_functions *result) {
     buffer_deinit(&result->arena);
 }
 
-void unit_functions_rest(unit_functions *result, size_t kept) {
-    LIST_REST(result->rows, kept);
-    LIST_REST(result->nodes, kept);
-    LIST_REST(result->ranges, kept);
-    LIST_REST(result->names, kept);
+void unit_functions_release(unit_functions *result, size_t kept) {
+    LIST_RELEASE(result->rows, kept);
+    LIST_RELEASE(result->nodes, kept);
+    LIST_RELEASE(result->ranges, kept);
+    LIST_RELEASE(result->names, kept);
 }
 
 void unit_joiner_deinit(unit_joiner *joiner) {

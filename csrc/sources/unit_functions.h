@@ -93,7 +93,7 @@ typedef struct unit_functions {
 void unit_functions_deinit(unit_functions *result);
 /* Forget the functions, and keep `kept` bytes of each long list: only a large unit needs
  * more. */
-void unit_functions_rest(unit_functions *result, size_t kept);
+void unit_functions_release(unit_functions *result, size_t kept);
 /* Empty the lists for unit `index`; each gets memory. False if memory ran out. */
 bool unit_functions_clear(unit_functions *result, size_t index);
 
