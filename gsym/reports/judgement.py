@@ -88,7 +88,7 @@ def settled(
     lines: dict[AlikeLines, list[ReadLine]] = {}
     for line in several:
         if isinstance(line, ReadLine):
-            lines.setdefault(line[1], []).append(line)
+            lines.setdefault(line.alike, []).append(line)
     judge = _Judge(modules)
     chosen = {alike: iter(judge.chosen(alike, own)) for alike, own in lines.items()}
     numbers = StackNumbers(headings)
@@ -102,7 +102,7 @@ def settled(
             place = line.ordinal, line.heading, stack
             parts.append(line.numbered(*place) if is_other else line)
         else:
-            _add_line(parts, line, next(chosen[line[1]]), numbers)
+            _add_line(parts, line, next(chosen[line.alike]), numbers)
     return parts, numbers.stacks
 
 
@@ -119,11 +119,11 @@ def _add_line(
         if start > end:
             parts.append(text[end:start])
         end = stop
-        ordinal = position if frame[16] < 0 else frame[16]
-        own = alike.numbers[at + address] if address >= 0 else frame[2]
+        ordinal = position if frame.ordinal < 0 else frame.ordinal
+        own = alike.numbers[at + address] if address >= 0 else frame.address
         stack = numbers.of(ordinal, heading, number)
         # There are many, so in the order of the fields.
-        place = number, frame[15], ordinal, heading, stack
+        place = number, frame.doubt, ordinal, heading, stack
         fields = text[start:stop], frame[1], own, *frame[3:14], *place
         made: StackFrame = _new(StackFrame, fields)
         parts.append(made if plus < 0 else made._replace(plus=alike.numbers[at + plus]))

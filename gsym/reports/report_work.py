@@ -229,7 +229,7 @@ class ReportWork:
         self._kept_parts: Sequence[str | StackFrame] = ()
         self._frames: list[StackFrame] = []
         asked = {part.module for part in stack.contents if type(part) is StackFrame}
-        for alike in {part[1] for part in stack.contents if type(part) is ReadLine}:
+        for alike in {each.alike for each in stack.contents if type(each) is ReadLine}:
             asked.update(alike.pattern.modules)
         for part in stack.contents:
             if type(part) is StackFrame and part.others:
@@ -243,7 +243,7 @@ class ReportWork:
         self._frames = [part for part in parts if type(part) is StackFrame]
         several: list[list[int]] = [[] for _ in (*self.modules, NO_MODULE)]
         for at, frame in enumerate(self._frames):
-            several[frame[1]].append(at)
+            several[frame.module].append(at)
         for module, frames in zip(self.modules, several, strict=False):
             module.frames = frames
             module.is_asked = bool(frames)
@@ -407,13 +407,16 @@ class ReportWork:
         # A tool prints all addresses under a heading alike.
         several: dict[int, list[tuple[int, bool]]] = {}
         frames = self._frames
-        for number in {each[1] for each in frames if each[8] or each[9]} - {NO_MODULE}:
+        unclear = {
+            at for at, it in enumerate(frames) if it.may_be_exact or it.may_return
+        }
+        for number in {frames[at].module for at in unclear} - {NO_MODULE}:
             module = self.modules[number]
-            asked = [at for at in module.frames if frames[at][8] or frames[at][9]]
+            asked = [at for at in module.frames if at in unclear]
             found = self._are_after_calls(module, asked)
             for at, ends in zip(asked, found, strict=True):
                 if ends is not None:
-                    several.setdefault(frames[at][17], []).append((at, ends))
+                    several.setdefault(frames[at].heading, []).append((at, ends))
         exact = self._counters()
         for members in several.values():
             exact |= self._judge_stack(sorted(members))
@@ -425,7 +428,7 @@ class ReportWork:
         counters: dict[int, list[int]] = {}
         found: set[int] = set()
         for at, frame in enumerate(self._frames):
-            if frame[13]:
+            if frame.is_counter:
                 counters.setdefault(frame.heading, []).append(at)
             if known and frame[1:3] in known:
                 found.add(at)
@@ -450,10 +453,10 @@ class ReportWork:
             frame = frames[at]
             # Where a stack begins, an address may be made without a call.
             is_first = at == members[-1][0] and len(members) > 1
-            if frame[4] and frame[8] and not (ends or is_first):
+            if frame.is_return and frame.may_be_exact and not (ends or is_first):
                 exact.add(at)
-            elif are_returns and ends and not frame[4] and frame[9]:
-                frames[at] = _new(StackFrame, (*frame[:4], True, *frame[5:]))
+            elif are_returns and ends and not frame.is_return and frame.may_return:
+                frames[at] = _as_return(frame, is_return=True)
         return exact
 
     def _are_after_calls(
@@ -549,8 +552,7 @@ class ReportWork:
 
     def _take_as_exact(self, chosen: set[int]) -> set[int]:
         for at in chosen:
-            frame = self._frames[at]
-            self._frames[at] = _new(StackFrame, (*frame[:4], False, *frame[5:]))
+            self._frames[at] = _as_return(self._frames[at], is_return=False)
         return chosen
 
     def _look_up(
@@ -571,8 +573,8 @@ class ReportWork:
         for at, frame, found in zip(
             wanted, frames, places.addresses_in(frames), strict=True
         ):
-            own, is_return, address = reader, frame[4], found
-            if frame[5] or found is None:
+            own, is_return, address = reader, frame.is_return, found
+            if frame.symbol or found is None:
                 address = places.link_address(frame)
                 if address is None:
                     answers[at] = answers[at]._replace(reason=places.reason)
@@ -624,17 +626,22 @@ class ReportWork:
                 continue
             text, number, own, _, _, symbol, _, trust = frame[:8]
             # There are many, so in the order of the fields.
-            fields = text, number, own, symbol, calls, address - base, frame[15]
+            fields = text, number, own, symbol, calls, address - base, frame.doubt
             if are_distinct:
                 answers[at] = _new(ReportFrame, (*fields, is_return, trust, (), ""))
                 continue
-            key = text, own, symbol, frame[15], trust
+            key = text, own, symbol, frame.doubt, trust
             answer = known.get(key)
             if answer is None:
                 answer = _new(ReportFrame, (*fields, is_return, trust, (), ""))
                 known[key] = answer
             answers[at] = answer
         return text_left
+
+
+def _as_return(frame: StackFrame, *, is_return: bool) -> StackFrame:
+    """Copy of a frame; there are many, so without the handling of arguments."""
+    return _new(StackFrame, (*frame[:4], is_return, *frame[5:]))
 
 
 def _kinds(
@@ -645,15 +652,15 @@ def _kinds(
     lines: dict[AlikeLines, None] = {}
     for part in contents:
         if type(part) is ReadLine:
-            lines[part[1]] = None
+            lines[part.alike] = None
         elif type(part) is StackFrame:
-            for each in (part, *part[11]) if part[11] else (part,):
-                of_module = found.setdefault(each[1], {})
-                key = (*each[3:8], each[10]) if each[5] else each[3]
+            for each in (part, *part.others) if part.others else (part,):
+                of_module = found.setdefault(each.module, {})
+                key = (*each[3:8], each.function_size) if each.symbol else each.base
                 known = of_module.get(key)
                 if known is None:
                     known = of_module[key] = each, []
-                known[1].append(each[2])
+                known[1].append(each.address)
     for alike in lines:
         for at, reading in enumerate(chain.from_iterable(alike.pattern.readings)):
             of_module = found.setdefault(reading.frame.module, {})
