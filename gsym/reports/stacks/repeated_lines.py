@@ -10,6 +10,7 @@ from itertools import chain, combinations, pairwise, repeat
 from operator import add, eq, itemgetter
 
 from gsym.memory.stack_parts import LinePattern, Reading
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.evidence import (
     SAYS_NOTHING,
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
 
     Facts = Iterable[object]
     """What is known of each of some lines."""
+    _Part = tuple[int, int, tuple[Reading, ...]]
 
 _MOST_KNOWN = 4_096  # lines
 _IN_PAGE = 4095
+_DIGIT = regex(r"\d")
 
 
 class _Value(int):
@@ -64,6 +67,7 @@ class Numbers:
         has_sure: Whether each part of a line surely names a module.
         are_of_named: Whether there are some, and nothing but these decides.
         says_nothing: Whether the lines have no frame.
+        has_words: Whether other texts than names of modules tell of the frames, too.
     """
 
     def __init__(self, first: Line) -> None:
@@ -71,6 +75,7 @@ class Numbers:
         self._places: list[tuple[slice, int]] = []  # and the base of its digits
         self._sums: list[tuple[int, ...]] = []  # as in `_Value.at`
         names: list[tuple[int, int]] = []
+        ids: list[slice] = []
         for start, part in first.parts:
             for number in part.numbers:
                 self._sums.append((self._add(start, number.start, number.end, 16),))
@@ -85,13 +90,17 @@ class Numbers:
                 begin = start + offset.start
                 names += [(begin, begin + len(offset.name))] if offset.name else []
             names += ((start + each.start, start + each.end) for each in part.mentions)
+            ids.append(slice(start + part.id_at[0], start + part.id_at[1]))
         spans = sorted({(each.start, each.stop) for each, _ in self._places})
         ends = [0, *(end for _, end in spans)]
         begins = [*(begin for begin, _ in spans), len(first.text)]
         self._radixes = [radix for _, radix in self._places]
         digits = [place for place, _ in self._places]
-        # Then what is between them; of several places, the texts are a tuple.
-        places = [*digits, *map(slice, ends, begins)]
+        # Then names, and what is between numbers; of several places, the texts are a
+        # tuple.
+        words = [*(slice(*each) for each in names), *ids]
+        self._words = len(digits) + len(words)
+        places = [*digits, *words, *map(slice, ends, begins)]
         self._take: Callable[[str], tuple[str, ...]] = itemgetter(slice(0, 0), *places)
         self._is_grouped = any(set("`$") & set(first.text[each]) for each in digits)
         self.are_apart: bool = all(
@@ -99,6 +108,7 @@ class Numbers:
             for begin, stop in names
             for start, end in spans
         ) and all(one[1] <= other[0] for one, other in pairwise(spans))
+        self.has_words: bool = False
         used = [part for _, part in first.parts if part.numbers or part.offsets]
         sure = (any(each.is_sure for each in part.mentions) for part in used)
         self.has_sure: bool = all(sure)
@@ -112,7 +122,7 @@ class Numbers:
         return len(self._places) - 1
 
     def read(self, texts: Sequence[str]) -> tuple[list[Sequence[int]], list[Facts]]:
-        """The numbers of lines as columns; what is equal in them, and all else."""
+        """The numbers of lines as columns; what is equal in them, and texts."""
         count = len(self._radixes)
         _, *columns = zip(*map(self._take, texts), strict=True)
         digits: Sequence[Sequence[str]] = columns[:count]
@@ -131,7 +141,8 @@ class Numbers:
         ]
         if not same:
             same = [()] * len(texts)
-        return values, [same, *columns[count:]]
+        last = None if self.has_words else self._words
+        return values, [same, *columns[count:last]]
 
     def are_in(self, names: Iterable[str], text: str) -> bool:
         """Whether a name of a line has one of its numbers."""
@@ -231,7 +242,7 @@ class Meaning(NamedTuple):
         pattern: Those that do not overlap.
     """
 
-    found: list[tuple[int, int, list[Reading]]]
+    found: Sequence[_Part]
     pattern: LinePattern
 
 
@@ -246,6 +257,7 @@ class RepeatedLines:
     def __init__(self, around: Surroundings, images: PlacedImages) -> None:
         self._around, self._images = around, images
         self._known: dict[object, Meaning | None] = {}
+        self._distinct: dict[object, Meaning] = {}
 
     def meaning(
         self, text: str, shape: Shape, usual: Callable[[], Iterable[int]]
@@ -297,6 +309,7 @@ class RepeatedLines:
         if numbers is None or numbers.says_nothing:
             yield from zip(repeat(None), texts, strict=False)
             return
+        has_words = numbers.has_words
         facts += numbers.place(values, self._images)
         rows = zip(*values, strict=True) if values else repeat(())
         like = first, near, len(around.loaded.regions)
@@ -307,14 +320,20 @@ class RepeatedLines:
                 continue
             line = Line(text, first)
             if not numbers.are_apart:
-                yield _meaning(shape, candidates(line.parts, around, near)), own
+                found = candidates(line.parts, around, near)
+                yield self._meaning(shape, found, len(own)), own
                 continue
             marked = around._replace(region=numbers.region(around))
-            known = _meaning(shape, candidates(numbers.marked(line), marked, near))
+            found = candidates(numbers.marked(line), marked, near)
+            known = self._meaning(shape, found, len(own))
             several = () if known is None else (each[2] for each in known.found)
             frames = [each.frame for each in chain.from_iterable(several)]
+            # All else that differs in lines of a shape has digits.
+            if any(each.ordinal >= 0 or _DIGIT.search(each.symbol) for each in frames):
+                numbers.has_words = True
             if not (
-                any(each.ordinal in own[:count] for each in frames)
+                has_words != numbers.has_words
+                or any(each.ordinal in own[:count] for each in frames)
                 or numbers.are_in((each.symbol for each in frames), text)
             ):
                 if len(self._known) > _MOST_KNOWN:
@@ -322,29 +341,44 @@ class RepeatedLines:
                 self._known[place] = known
             yield known, own
 
-
-def _meaning(shape: Shape, several: Iterable[Candidate]) -> Meaning | None:
-    """The meaning of lines of a shape that have some candidates."""
-    form, is_return = shape.first.form
-    found: list[tuple[int, int, list[Reading]]] = []
-    spans: list[tuple[int, int]] = []
-    readings: list[list[Reading]] = []
-    for start, end, frame in several:
-        own, *others = frame, *frame.others
-        of_caller = is_return or own.ordinal > 0
-        own = own._replace(
-            is_return=of_caller, may_be_exact=True, may_return=True, others=()
-        )
-        found.append((start, end, [*map(_reading, (own, *others))]))
-        span = shape.span(start, end)
-        if not spans or span[0] >= spans[-1][1]:
-            spans.append(span)
-            readings.append(found[-1][2])
-    return Meaning(found, LinePattern(form, spans, readings)) if found else None
+    def _meaning(
+        self, shape: Shape, several: Iterable[Candidate], width: int
+    ) -> Meaning | None:
+        """The meaning of lines of a shape, by their candidates and how many numbers."""
+        form, is_return = shape.first.form
+        found: list[_Part] = []
+        spans: list[tuple[int, int]] = []
+        readings: list[tuple[Reading, ...]] = []
+        for start, end, frame in several:
+            of_caller = is_return or frame.ordinal > 0
+            own = frame._replace(
+                is_return=of_caller, may_be_exact=True, may_return=True, others=()
+            )
+            found.append((start, end, tuple(map(_reading, (own, *frame.others)))))
+            span = shape.span(start, end)
+            if not spans or span[0] >= spans[-1][1]:
+                spans.append(span)
+                readings.append(found[-1][2])
+        if not found:
+            return None
+        # Lines that have other words may mean the same.
+        key = form, width, *spans, *found
+        if key not in self._distinct:
+            if len(self._distinct) > _MOST_KNOWN:
+                self._distinct.clear()
+            pattern = LinePattern(form, spans, readings)
+            self._distinct[key] = Meaning(found, pattern)
+        return self._distinct[key]
 
 
 def _reading(frame: StackFrame) -> Reading:
-    return Reading(frame, _place(frame.address), _place(frame.plus))
+    """A frame of a line, without the numbers that have places."""
+    address, plus = _place(frame.address), _place(frame.plus)
+    if address >= 0:
+        frame = frame._replace(address=0, plus=frame.plus if plus < 0 else 0)
+    elif plus >= 0:
+        frame = frame._replace(plus=0)
+    return Reading(frame, address, plus)
 
 
 def _place(value: int | None) -> int:
