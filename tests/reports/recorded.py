@@ -507,6 +507,12 @@ process  tid      prio    name (all IDs are in hex)
 00000138 (D) Z:\\src\\winapp.exe
 	0000013c    0 <==
 """
+# Of a module that no list places: its offsets tell.
+WINE_NOT_LISTED = """\
+Backtrace:
+=>0 0x007f5c8883101a in winapp (+0x101a) (0x0000000021fe10)
+  1 0x007f5c88831110 in winapp (+0x1110) (0x0000000021fe10)
+"""
 VISUAL_STUDIO = """\
 Exception thrown at 0x00007FF61A2B1010 in winapp.exe: 0xC0000005: Access violation \
 reading location 0x0000000000000000.
@@ -894,6 +900,9 @@ RECORDED = (
     Recorded("windbg-kv", "WinDbg stack", WINDBG_KV, "leaf:101 middle:200"),
     Recorded("windbg-x86", "WinDbg stack", WINDBG_X86, "leaf:101 middle:200"),
     Recorded("wine", "Wine backtrace", WINE, "leaf:101 middle:200 - leaf:101"),
+    Recorded(
+        "wine-not-listed", "Wine backtrace", WINE_NOT_LISTED, "leaf:101 middle:200"
+    ),
     Recorded(
         "visual-studio",
         "Visual Studio stack",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.memory.stack_parts import StackBuilder, StackFrame
+from gsym.memory.stack_parts import ReadLine, StackBuilder, StackFrame
 from gsym.reports.stacks import line_reader
 from gsym.reports.stacks.recognition import parse_report
 from gsym.reports.stacks.repeated_lines import RepeatedLines
@@ -44,6 +44,21 @@ LINES = (
         'x {"m":"/opt/a","ip":"0x1189"},{"m":"/opt/b","ip":"0x1190"}',
         'x {"m":"/opt/a","ip":"0x2200"},{"m":"/opt/b","ip":"0x2201"}',
     ),
+    (
+        "libfoo.so: took 12 ms at 0x7f1200001189",
+        "libfoo.so: took 47 ms at 0x7f1200002200",
+    ),
+    ("/opt/app-1 run at 0x1189 of 105", "/opt/app-2 run at 0x2200 of 219"),
+    ("/opt/app 0x1189 <run-1>", "/opt/app 0x2200 <run-2>", "/opt/app 0x2200 <run-3>"),
+    (
+        "/opt/app 0x1189 (BuildId: 12345678901234567890123456789012)",
+        "/opt/app 0x2200 (BuildId: 12345678901234567890123456789013)",
+    ),
+    (
+        "7f1200000000-7f1200010000 r-xp 00000000 08:01 1  /opt/app",
+        "#1 request 7f1200001189 was answered",
+        "#2 request 7f1200002200 was answered",
+    ),
 )
 
 
@@ -63,10 +78,20 @@ def test_line_means_what_it_means_to_a_new_reader(
         usual: Callable[[], Iterable[int]],
     ) -> tuple[Meaning | None, Sequence[int]]:
         lines._known.clear()  # noqa: SLF001
+        lines._distinct.clear()  # noqa: SLF001
+        shape.first.numbers = None
         return find(lines, text, shape, usual)
 
     monkeypatch.setattr(RepeatedLines, "meaning", forget)
     assert parse_report(text).parts == known
+
+
+def test_lines_with_other_numbers_in_their_words_share_what_they_mean() -> None:
+    lines = [f"libfoo.so: took {at} ms at 0x7f1200001{at}\n" for at in range(100, 300)]
+    contents = parse_report("".join(lines)).contents
+    read = [each for each in contents if isinstance(each, ReadLine)]
+    assert len(read) == len(lines)
+    assert len({id(each.alike) for each in read}) == 1
 
 
 FUNCTIONS = "".join(

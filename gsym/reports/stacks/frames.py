@@ -223,10 +223,11 @@ _WINDBG = regex(
     rf"(?:\+0x(?P<offset>{HEX})|!(?P<symbol>\S.{{0,1024}}?)\+(?P<plus>0x{HEX})))"
 )
 # Wine: `=>0 0x00000140001576 leaf+0x4(x=0x1) [Z:\a.c:4] in app (0x0000000c812e0)`,
-# without symbols `  1 0x000001400015a7 in app (+0x15a7) (0x0000000c812e0)`
+# without symbols `  1 0x000001400015a7 in app (+0x15a7) (0x0000000c812e0)`, also of
+# modules that its list leaves out
 _WINE = regex(
     rf"^(?:=>|  ){NUMBER} (?P<shown>{ADDRESS}(?: (?P<symbol>\S.{{0,2048}}?))?"
-    rf" in (?P<module>\S+)(?: \(\+0x{HEX}\))?) \((?:0x)?{HEX}\)\s*$"
+    rf" in (?P<module>\S+)(?: \(\+{OFFSET}\))?) \((?:0x)?{HEX}\)\s*$"
 )
 # Visual Studio, the window Call Stack: `> app.exe!leaf(int * p) Line 12 + 0x3 bytes C`,
 # `    app.exe!00007ff61a2b1110()    Unknown`
@@ -350,7 +351,7 @@ FRAMES = (
     FrameForm("eu-stack", "0x", _EU_STACK),
     FrameForm("lldb backtrace", "frame #", _LLDB),
     FrameForm("WinDbg stack", "+0x", _WINDBG, base="image"),
-    FrameForm("Wine backtrace", " in ", _WINE),
+    FrameForm("Wine backtrace", " in ", _WINE, base="image"),
     FrameForm("Visual Studio stack", "!", _VISUAL_STUDIO),
     FrameForm("Apple crash report", "0x", _APPLE, has_heading=True),
     FrameForm("Apple crash report", "(0x", _EXCEPTION, "all", whole=_EXCEPTION_LINE),
