@@ -491,6 +491,8 @@ class StackBuilder:
     ) -> None:
         """Append a frame; beyond the limits it is text.
 
+        If it has the number of a line, the binaries decide among it and the others.
+
         Args:
             frame: The frame, of any stack.
             form: What frames like it are called.
@@ -509,6 +511,14 @@ class StackBuilder:
             self.is_over = True
             self.add_note(f"Only the first {self._frames} frames are looked up.")
             pending += frame.text, after
+            return
+        if frame[14] >= 0:
+            readings = [
+                Reading(each) for each in (frame._replace(others=()), *frame[11])
+            ]
+            pattern = LinePattern(form, [(0, len(frame[0]))], [readings])
+            self.add_line(frame[0], pattern, (), frame[14], number)
+            pending += (after,) if after else ()
             return
         self._frames += 1
         if not frame[12]:
@@ -619,21 +629,23 @@ class StackBuilder:
     def _make_valid(self) -> None:
         """Replace what no UTF-8 has: in JSON, surrogates may be alone."""
         self._parts = [
-            _valid(part)
+            valid_text(part)
             if isinstance(part, str)
             else part
             if isinstance(part, ReadLine)
             or (part.text.isascii() and part.symbol.isascii())
-            else part._replace(text=_valid(part.text), symbol=_valid(part.symbol))
+            else part._replace(
+                text=valid_text(part.text), symbol=valid_text(part.symbol)
+            )
             for part in self._parts
         ]
         self._modules = [
-            each._replace(name=_valid(each.name), path=_valid(each.path))
+            each._replace(name=valid_text(each.name), path=valid_text(each.path))
             for each in self._modules
         ]
         for several in (self._headings, self._numbers.stacks):
-            several[:] = [each._replace(name=_valid(each.name)) for each in several]
-        self.reason = _valid(self.reason)
+            several[:] = [each._replace(name=valid_text(each.name)) for each in several]
+        self.reason = valid_text(self.reason)
 
     def _flush(self) -> None:
         text = "".join(self._pending)
@@ -642,7 +654,8 @@ class StackBuilder:
         self._pending.clear()
 
 
-def _valid(text: str) -> str:
+def valid_text(text: str) -> str:
+    """The text, with question marks for what no UTF-8 has."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

@@ -12,8 +12,6 @@ from operator import eq
 
 from gsym.memory.stack_parts import (
     AlikeLines,
-    LinePattern,
-    Reading,
     ReadLine,
     StackFrame,
     StackNumbers,
@@ -26,7 +24,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gsym.memory.stack_parts import StackHeading
+    from gsym.memory.stack_parts import Reading, StackHeading
     from gsym.reports.link_addresses import LinkAddresses
     from gsym.reports.report_work import ModuleOfReport
 
@@ -76,7 +74,7 @@ class _Column(NamedTuple):
 
 
 def settled(
-    contents: Iterable[str | StackFrame | ReadLine],
+    contents: Sequence[str | StackFrame | ReadLine],
     headings: Sequence[StackHeading],
     modules: Sequence[ModuleOfReport],
 ) -> tuple[list[str | StackFrame], list[StackHeading]]:
@@ -84,16 +82,15 @@ def settled(
 
     What no reading of a line explains is text.
     """
-    several = [*_lines(contents)]
     lines: dict[AlikeLines, list[ReadLine]] = {}
-    for line in several:
+    for line in contents:
         if isinstance(line, ReadLine):
             lines.setdefault(line.alike, []).append(line)
     judge = _Judge(modules)
     chosen = {alike: iter(judge.chosen(alike, own)) for alike, own in lines.items()}
     numbers = StackNumbers(headings)
     parts: list[str | StackFrame] = []
-    for line in several:
+    for line in contents:
         if isinstance(line, str):
             parts.append(line)
         elif isinstance(line, StackFrame):
@@ -129,48 +126,6 @@ def _add_line(
         parts.append(made if plus < 0 else made._replace(plus=alike.numbers[at + plus]))
     if end < len(text):
         parts.append(text[end:])
-
-
-def _lines(
-    contents: Iterable[str | StackFrame | ReadLine],
-) -> Iterator[str | StackFrame | ReadLine]:
-    """The contents of a report, with lines in place of frames that are not clear."""
-    frames: list[StackFrame] = []
-    texts: list[str] = []  # of these, each with that behind it
-    for content in contents:
-        if isinstance(content, str):
-            if frames:
-                texts[-1] += content
-            else:
-                yield content
-            continue
-        line = content.line if isinstance(content, StackFrame) else -1
-        if frames and line != frames[0].line:
-            yield _line(frames, texts)
-            frames, texts = [], []
-        if isinstance(content, StackFrame) and content.line >= 0:
-            frames.append(content)
-            texts.append(content.text)
-        else:
-            yield content
-    if frames:
-        yield _line(frames, texts)
-
-
-def _line(frames: Sequence[StackFrame], texts: Sequence[str]) -> ReadLine:
-    """Frames of one line, each with the text behind it."""
-    first, spans, at = frames[0], [], 0
-    for frame, text in zip(frames, texts, strict=True):
-        spans.append((at, at + len(frame.text)))
-        at += len(text)
-    readings = [
-        [Reading(each) for each in (frame._replace(others=()), *frame.others)]
-        for frame in frames
-    ]
-    place = 0, first.line, first.ordinal, first.heading, first.stack
-    alike = AlikeLines(LinePattern("", spans, readings))
-    alike.add(())
-    return ReadLine("".join(texts), alike, *place)
 
 
 class _Judge:

@@ -230,10 +230,7 @@ class ReportWork:
         self._frames: list[StackFrame] = []
         asked = {part.module for part in stack.contents if type(part) is StackFrame}
         for alike in {each.alike for each in stack.contents if type(each) is ReadLine}:
-            asked.update(alike.pattern.modules)
-        for part in stack.contents:
-            if type(part) is StackFrame and part.others:
-                asked.update(each.module for each in part.others)
+            asked |= alike.pattern.modules
         for number in asked - {NO_MODULE}:
             self.modules[number].is_asked = True
 
@@ -345,10 +342,7 @@ class ReportWork:
         """Choose what each frame is, and which are return addresses."""
         stack = self._stack
         kinds = _kinds(stack.contents)
-        are_unclear = any(
-            type(each) is ReadLine or (type(each) is StackFrame and each.line >= 0)
-            for each in stack.contents
-        )
+        are_unclear = any(type(each) is ReadLine for each in stack.contents)
         for number, module in enumerate(self.modules):
             opened = module.module
             if opened is None or opened.reader is None or not module.is_asked:
@@ -654,13 +648,12 @@ def _kinds(
         if type(part) is ReadLine:
             lines[part.alike] = None
         elif type(part) is StackFrame:
-            for each in (part, *part.others) if part.others else (part,):
-                of_module = found.setdefault(each.module, {})
-                key = (*each[3:8], each.function_size) if each.symbol else each.base
-                known = of_module.get(key)
-                if known is None:
-                    known = of_module[key] = each, []
-                known[1].append(each.address)
+            of_module = found.setdefault(part.module, {})
+            key = (*part[3:8], part.function_size) if part.symbol else part.base
+            known = of_module.get(key)
+            if known is None:
+                known = of_module[key] = part, []
+            known[1].append(part.address)
     for alike in lines:
         for at, reading in enumerate(chain.from_iterable(alike.pattern.readings)):
             of_module = found.setdefault(reading.frame.module, {})

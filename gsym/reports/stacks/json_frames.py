@@ -14,6 +14,7 @@ from gsym.memory.stack_parts import (
     base_name,
     module_of_ids,
     module_of_path,
+    valid_text,
 )
 from gsym.model import UINT64_MAX
 from gsym.patterns import regex
@@ -317,7 +318,7 @@ class _Walk:
             options.append(StackFrame("", found.module, found.address, found.base))
         if address is not None and module != NO_MODULE and found is None:
             options.append(StackFrame("", module, address, "either"))
-        symbol = fields.text(_FUNCTION)
+        symbol = valid_text(fields.text(_FUNCTION))
         if not options:
             options.append(StackFrame("", NO_MODULE, address or offset or 0, "either"))
         place = f"{address if address is not None else offset or 0:#x}"

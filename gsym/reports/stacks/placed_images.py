@@ -103,27 +103,18 @@ class PlacedImages:
         """Facts that tell the region of each address, and its place in its module."""
         loaded = self.loaded
         region = loaded.covering(addresses[0])
-        if self._process is not None:
-            several = [*map(self.find, addresses)]
-            found = [it if it and it.module != NO_MODULE else None for it in several]
-            # What is found begins at the address; all else is alike in a region.
-            kinds = [it and (it.module, *it[5:]) for it in found]
-            return kinds, [0 if it is None else it.address for it in found]
-        if region is None and (
-            not loaded.regions or max(addresses) < loaded.regions[0].start
-        ):
-            return [None] * len(addresses), [0] * len(addresses)
-        if region is not None and _are_in(region, addresses):
-            by = region.address - region.start
-            places = [(each + by) & UINT64_MAX for each in addresses]
-            return [region.start] * len(addresses), places
-        covering = [*map(loaded.covering, addresses)]
-        found = [it if it and it.module != NO_MODULE else None for it in covering]
-        places = [
-            0 if it is None else (it.address + each - it.start) & UINT64_MAX
-            for it, each in zip(found, addresses, strict=True)
-        ]
-        return [it and it.start for it in found], places
+        if self._process is None:
+            if not loaded.regions or max(addresses) < loaded.regions[0].start:
+                return [None] * len(addresses), [0] * len(addresses)
+            if region is not None and _are_in(region, addresses):
+                by = region.address - region.start
+                places = [(each + by) & UINT64_MAX for each in addresses]
+                return [(region.module, *region[5:])] * len(addresses), places
+        several = map(self.find, addresses)
+        found = [it if it and it.module != NO_MODULE else None for it in several]
+        # What is found begins at the address; all else is alike in a region.
+        kinds = [it and (it.module, *it[5:]) for it in found]
+        return kinds, [0 if it is None else it.address for it in found]
 
     def find_for(self, address: int, module: StackModule | None) -> Region | None:
         """The part for a frame in a module; None if it cannot be there."""
