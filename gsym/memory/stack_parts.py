@@ -504,7 +504,7 @@ class StackBuilder:
         pending = self._pending
         if before:
             pending.append(before)
-        if not 0 <= frame[2] < UINT64_END:
+        if not 0 <= frame.address < UINT64_END:
             pending += frame.text, after
             return
         if self._frames == self.limits.frames:
@@ -512,22 +512,22 @@ class StackBuilder:
             self.add_note(f"Only the first {self._frames} frames are looked up.")
             pending += frame.text, after
             return
-        if frame[14] >= 0:
-            readings = [
-                Reading(each) for each in (frame._replace(others=()), *frame[11])
-            ]
-            pattern = LinePattern(form, [(0, len(frame[0]))], [readings])
-            self.add_line(frame[0], pattern, (), frame[14], number)
+        if frame.line >= 0:
+            own = frame._replace(others=())
+            readings = [Reading(each) for each in (own, *frame.others)]
+            pattern = LinePattern(form, [(0, len(frame.text))], [readings])
+            self.add_line(frame.text, pattern, (), frame.line, number)
             pending += (after,) if after else ()
             return
         self._frames += 1
-        if not frame[12]:
+        if not frame.is_guess:
             self._forms[form] = self._forms.get(form, 0) + 1
         if pending:
             self._flush()
         heading = self.heading
-        self.last = stack = self._numbers.of(number, heading, frame[14])
-        if frame[18] != stack or frame[17] != heading or frame[16] != number:
+        self.last = stack = self._numbers.of(number, heading, frame.line)
+        place = frame.ordinal, frame.heading, frame.stack
+        if place != (number, heading, stack):
             frame = frame.numbered(number, heading, stack)
         self._parts.append(frame)
         if after:

@@ -230,7 +230,7 @@ class ReportWork:
         self._frames: list[StackFrame] = []
         asked = {part.module for part in stack.contents if type(part) is StackFrame}
         for alike in {each.alike for each in stack.contents if type(each) is ReadLine}:
-            asked |= alike.pattern.modules
+            asked.update(alike.pattern.modules)
         for number in asked - {NO_MODULE}:
             self.modules[number].is_asked = True
 
