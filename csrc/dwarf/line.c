@@ -29,11 +29,11 @@ void dwarf_line_table_deinit(dwarf_line_table *table) {
 
 /* ---- header ----------------------------------------------------------------------- */
 
-static bool add_directory(dwarf_line_table *table, line_string directory) {
+static inline bool add_directory(dwarf_line_table *table, line_string directory) {
     return LIST_ADD(table->directories, directory);
 }
 
-static bool add_file(dwarf_line_table *table, line_string name, uint64_t directory) {
+static inline bool add_file(dwarf_line_table *table, line_string name, uint64_t directory) {
     return LIST_ADD(table->files, (line_file){name, directory});
 }
 
@@ -118,6 +118,31 @@ static bool read_form(const line_header *header, uint16_t form, cursor *c, uint6
     return !c->failed;
 }
 
+/* Whether entries are as GCC writes them: a path in a string section and, of a file, the
+ * number of its directory. */
+static bool has_usual_formats(const entry_formats *formats, bool is_files) {
+    return formats->count == 1 + is_files && formats->types[0] == DW_LNCT_path &&
+           (formats->forms[0] == DW_FORM_line_strp || formats->forms[0] == DW_FORM_strp) &&
+           (!is_files || (formats->types[1] == DW_LNCT_directory_index &&
+                          formats->forms[1] == DW_FORM_udata));
+}
+
+/* Read entries of such formats, up to one that is cut off: then `at` has failed. False
+ * where memory ran out. */
+static bool read_usual_entries(dwarf_line_table *table, const line_header *header,
+                               cursor *at, uint16_t form, uint64_t count, bool is_files) {
+    cursor c = *at;
+    bool is_done = true;
+    for (; count > 0 && is_done; --count) {
+        line_string name = string_at(form, cursor_strp(&c, header->offset_size));
+        uint64_t directory = is_files ? cursor_uleb_1(&c) : 0;
+        if (c.failed) break;
+        is_done = is_files ? add_file(table, name, directory) : add_directory(table, name);
+    }
+    *at = c;
+    return is_done;
+}
+
 /* Read a directory or file table of version 5. *is_known becomes false at a form of unknown
  * size. False where memory ran out. */
 static bool read_table(dwarf_line_table *table, const line_header *header, cursor *c,
@@ -133,6 +158,12 @@ static bool read_table(dwarf_line_table *table, const line_header *header, curso
     /* An entry has at least one byte: else a large count could fill memory. */
     if (count > cursor_left(c)) {
         *is_known = false;
+        return true;
+    }
+    if (GSYM_LIKELY(has_usual_formats(&formats, is_files))) {
+        if (!read_usual_entries(table, header, c, formats.forms[0], count, is_files))
+            return false;
+        *is_known = !c->failed;
         return true;
     }
     for (uint64_t n = 0; n < count; ++n) {
