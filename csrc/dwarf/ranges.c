@@ -51,6 +51,28 @@ static inline uint64_t read_indexed_address(const dwarf_unit *unit, cursor *c,
     return dwarf_max_address(unit);
 }
 
+/* Read the entries at `at` that are pairs of offsets, as most are. False where memory ran
+ * out. */
+static bool read_offset_pairs(const dwarf_unit *unit, cursor *at, uint64_t base,
+                              range_list *ranges) {
+    uint64_t mask = dwarf_max_address(unit), isa_bit = unit->code->isa_bit;
+    cursor c = *at;
+    while (cursor_left(&c) > 0 && cursor_peek_unchecked(&c, 0) == DW_RLE_offset_pair) {
+        uint64_t start, end;
+        c.at += 1;
+        start = (base + cursor_uleb_2(&c)) & mask;
+        end = (base + cursor_uleb_2(&c)) & mask;
+        if (c.failed) break;
+        if (start >= mask - 1 || base >= mask - 1) continue; /* removed code */
+        if (GSYM_LIKELY(end != 0 && isa_bit == 0)
+                ? !LIST_ADD(*ranges, (gsym_range){start, end})
+                : !add_range(unit, ranges, start, end))
+            return false;
+    }
+    *at = c;
+    return true;
+}
+
 static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
                          range_list *ranges, lists_read *read,
                          warning_list *warnings) {
@@ -61,13 +83,9 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
     bool is_known = true, is_end = false;
     while (!is_end) {
         gsym_range range = {mask, mask}; /* -1 and -2 mean removed code */
+        if (!read_offset_pairs(unit, &c, base, ranges)) return false;
         switch (cursor_u8(&c)) {
             case DW_RLE_end_of_list: is_end = true; break;
-            case DW_RLE_offset_pair:
-                range.start = cursor_uleb_2(&c);
-                range.end = (base + cursor_uleb_2(&c)) & mask;
-                range.start = base < mask - 1 ? (base + range.start) & mask : mask;
-                break;
             case DW_RLE_base_address: base = cursor_uint(&c, size); break;
             case DW_RLE_base_addressx:
                 base = read_indexed_address(unit, &c, &is_known);
