@@ -329,3 +329,11 @@ def test_what_was_tried_is_explained_on_request(
             "/nowhere/app(+0x10): no symbols of app",
         ):
             assert (f"gsym symbolicate: warning: {line}" in explained) is is_explained
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "x", "1" + "0" * 20])
+def test_a_wrong_number_of_a_process_is_a_wrong_use(
+    value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["symbolicate", "--pid", value, "0x1"]) == 2
+    assert "gsym symbolicate: error: option '--pid': " in capsys.readouterr().err

@@ -8,15 +8,7 @@ from contextlib import contextmanager
 from itertools import groupby, islice
 
 from gsym.cli import options
-from gsym.cli.grammar import (
-    Command,
-    Operand,
-    Option,
-    UsageError,
-    Values,
-    parse_number,
-    usage_errors,
-)
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, usage_errors
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, standard_input, warn
 from gsym.containers.recognition import recognise_file, refuse
@@ -167,7 +159,7 @@ def _worst(statuses: list[int]) -> int:
 
 def _loaded(values: Values) -> LoadedSymbols | None:
     """The process or the kernel whose addresses are asked for."""
-    pid, base = values.text("--pid"), values.text("--kernel-base")
+    pid, base = values.number("--pid", minimum=1), values.text("--kernel-base")
     is_kernel = values.flag("--kernel") or base is not None
     if pid is None and not is_kernel:
         return None
@@ -180,7 +172,7 @@ def _loaded(values: Values) -> LoadedSymbols | None:
     if pid is not None:
         from gsym.memory.process import Process
 
-        return Process(parse_number(pid, "option '--pid'"), **sources)
+        return Process(pid, **sources)
     from gsym.memory.kernel import Kernel
 
     if base is None:
@@ -214,10 +206,9 @@ def _sources(values: Values) -> dict[str, Any]:
 
 def _searched(values: Values) -> dict[str, Any]:
     """Places of modules, and the source lines that are asked for."""
-    context = values.text("--context")
     texts = values.texts("--path-map")
     rules = tuple(options.read_pair("--path-map", text) for text in texts)
-    around = 0 if context is None else parse_number(context, "option '--context'")
+    around = values.number("--context") or 0
     return {**_sources(values), "lines": ContextLines(around, rules)}
 
 
