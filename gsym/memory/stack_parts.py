@@ -233,9 +233,9 @@ class LinePattern:
         spans: Sequence[tuple[int, int]],
         readings: Sequence[Sequence[Reading]],
     ) -> None:
-        self.form = form
-        self.spans = spans
-        self.readings = readings
+        self.form: str = form
+        self.spans: Sequence[tuple[int, int]] = spans
+        self.readings: Sequence[Sequence[Reading]] = readings
         frames = [each.frame for several in readings for each in several]
         several = {each.module for each in frames} - {NO_MODULE}
         self.modules: Collection[int] = tuple(several)  # less than a set
@@ -255,7 +255,7 @@ class AlikeLines:
     __slots__ = ("count", "numbers", "pattern")
 
     def __init__(self, pattern: LinePattern) -> None:
-        self.pattern = pattern
+        self.pattern: LinePattern = pattern
         self.numbers: list[int] = []
         self.count: int = 0
 

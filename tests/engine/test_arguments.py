@@ -281,10 +281,10 @@ REFUSED: dict[str, Callable[[], object]] = {
     "there is a supplementary file": lambda: add_a_file_twice(1, 1),
     "too many names at once": lambda: make("cxx_texts", NONE, NONE, MANY, NONE, 0),
     "too many rows or modules": lambda: make(
-        "bulk", ffi.new("gsym_rows *", {"count": MANY}), make("known")
+        "bulk", ffi.new("gsym_rows *", {"count": MANY}), make("known", 0)
     ),
     "too many rows or modules ": lambda: make(
-        "bulk", ffi.new("gsym_rows *", {"module_count": MANY - 1}), make("known")
+        "bulk", ffi.new("gsym_rows *", {"module_count": MANY - 1}), make("known", 0)
     ),
     "units that cannot be selected": select,
     "units to select do not ascend": lambda: select(0),
