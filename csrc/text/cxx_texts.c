@@ -75,8 +75,8 @@ static bool put_text(gsym_cxx_texts *texts, const char *name, size_t size) {
     return true;
 }
 
-/* Whether no language mangles names in this way: behind the underscores, if any, stands
- * neither the mark of a language nor `GLOBAL_`, which begins names of constructors. */
+/* Whether a name is not mangled: after its underscores, if any, comes neither the mark of a
+ * language nor `GLOBAL_`, which begins names of constructors. */
 static bool is_unmangled(const char *name, size_t size) {
     static const char global[] = "GLOBAL_", marks[] = "ZRTD$";
     size_t at = 0;

@@ -93,7 +93,7 @@ def answer_assembly(
     """The body of a response; opening the module may take long.
 
     Raises:
-        RequestError: There is no such code, or too much of it.
+        RequestError: The module has no such code, or more than one answer may have.
         UnsupportedError: The disassembler is not installed.
     """
     start = read_number(request.start_address, "startAddress")

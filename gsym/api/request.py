@@ -78,7 +78,7 @@ class RequestError(GsymError):
 
     Attributes:
         status: HTTP status of the answer.
-        kind: One word for statistics; "" where there are none.
+        kind: The word that statistics count it by; "" if they do not.
     """
 
     def __init__(

@@ -132,7 +132,7 @@ def answer_source(
     """The body of a response; opening the module may take long.
 
     Raises:
-        RequestError: There is no such file for that address.
+        RequestError: No such file has code at that address.
     """
     paths, sources = _files(request, symbolizer)
     for path in paths:

@@ -217,7 +217,7 @@ def table_lines(
 ) -> Iterator[str]:
     """Rows as columns, right-aligned but for those in *left* and the last one.
 
-    That is cut in the middle to what is left of a *width*.
+    If a line is longer than *width*, the cell of the last column is cut in the middle.
     """
     texts = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)][:-1]

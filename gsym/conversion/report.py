@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from gsym.engine.native import ffi, lib
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 
-# The category of what limits against hostile input cut: docs/reliability.md lists them.
-LIMIT_REACHED = "Limit reached, part of a unit or function is left out"
+# The categories of warnings, by gsym_warning_category.
+CATEGORIES = [
+    ffi.string(lib.gsym_warning_text(category)).decode()
+    for category in range(lib.GSYM_WARN_COUNT)
+]
+# What limits against hostile input cut: docs/reliability.md lists them.
+LIMIT_REACHED = CATEGORIES[lib.GSYM_WARN_LIMIT]
 
 
 class ConversionWarning(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.conversion.options import engine_flags
-from gsym.conversion.report import ConversionWarning
+from gsym.conversion.report import CATEGORIES, ConversionWarning
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
 from gsym.engine.workers import core_count, run_workers
 
@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.conversion.output import ConversionOutput, ConversionRequest
-
-# By gsym_warning_category.
-_CATEGORIES = [
-    ffi.string(lib.gsym_warning_text(category)).decode()
-    for category in range(lib.GSYM_WARN_COUNT)
-]
 
 _MAX_THREADS = 256
 
@@ -46,7 +40,7 @@ class UnitJob:
         counts = lib.gsym_conversion_warning_counts(self.handle)
         return {
             text: counts[category]
-            for category, text in enumerate(_CATEGORIES)
+            for category, text in enumerate(CATEGORIES)
             if counts[category]
         }
 
@@ -57,7 +51,7 @@ class UnitJob:
         size = ffi.new("size_t *")
         items = lib.gsym_conversion_warnings(self.handle, size)
         return tuple(
-            ConversionWarning(_CATEGORIES[item.category], item.offset, item.value)
+            ConversionWarning(CATEGORIES[item.category], item.offset, item.value)
             for item in (items[i] for i in range(size[0]))
         )
 

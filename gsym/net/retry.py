@@ -79,7 +79,7 @@ class Attempts:
         """Seconds to wait before the next attempt, after a failure of the last one.
 
         Raises:
-            RetryableError: There is no further attempt.
+            RetryableError: The policy allows no further attempt.
         """
         policy = self._policy
         self._done = error.attempts = self._done + 1

@@ -207,7 +207,7 @@ class _Libraries:
             self._of_mapping.append(index)
         # The lowest address of each function that is not inlined, by the index of its
         # library and its name. It stands for the start of the function, by which the
-        # profiler tells what a call is inlined into.
+        # Firefox Profiler finds the function that a call is inlined into.
         self.symbols: dict[tuple[int, str], int] = {}
         for location in profile.locations:
             library = self.of(location.mapping)

@@ -50,7 +50,7 @@ class RepeatableInput:
         self.name: str = "standard input" if path == STANDARD_INPUT else path
         # A folder of `perf record --threads` has a file with the header.
         inside = os.path.join(path, _DATA)
-        # of the file; as given, if that is no folder
+        # of the file in the folder, or as given
         self.path: str = inside if os.path.isfile(inside) else path
         self._stream: Any = _stream_of(self.path)
         self._head = b""

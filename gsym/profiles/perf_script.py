@@ -52,7 +52,7 @@ class PerfFrame(NamedTuple):
     is_inlined: bool = False
     path: str = ""  # of the source file
     line: int = 0  # in it
-    # whether it is in the kernel; None if only the address tells
+    # whether it is in the kernel; None: its address decides
     is_kernel: bool | None = None
 
 

@@ -287,7 +287,7 @@ def _rows(answers: Frames, count: int) -> list[tuple[Frame, ...]]:
 
 
 def bound_functions(profile: Profile, binaries: Binaries) -> None:
-    """Set the functions of locations without frames whose binary tells their starts.
+    """Set functions of locations without frames, where the binary has their starts.
 
     All addresses of a function of a stripped module have one name, so that sums by
     function hold: `app+0x1130`, of the module and the start of the function, counted

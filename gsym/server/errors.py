@@ -58,7 +58,7 @@ def number_in(text: str, refusal: str) -> int:
     """A number of 64 bits in a query, decimal or with a prefix.
 
     Raises:
-        HttpError: *text* is none; *refusal* says so to the client.
+        HttpError: *text* is no such number. *refusal* is the message to the client.
     """
     with suppress(ValueError):
         if text.isalnum() and (number := int(text, 0)) < UINT64_END:

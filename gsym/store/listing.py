@@ -21,8 +21,8 @@ _PATIENCE = 1.0  # seconds to wait for another thread that reads the folders
 class StoreListing:
     """A list of a store and folders, read again after *max_age* seconds; thread-safe.
 
-    While one thread reads the folders, others soon continue with the previous contents;
-    at first there are none, and they wait.
+    While one thread reads the folders, others soon continue with the previous contents.
+    During the first reading they wait.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ import pytest
 
 import gsym
 from gsym.cli.dropins.gsymutil_convert import _LLVM_CATEGORY
-from gsym.conversion.unit_job import _CATEGORIES
+from gsym.conversion.report import CATEGORIES
 from tests.inputs import macho as macho_inputs
 from tests.inputs.elf import Elf, Section, Symbol, code_section
 
@@ -228,7 +228,7 @@ def test_each_symbol_table_of_an_elf_file_is_reported(
 
 
 def test_only_warnings_that_exist_are_given_llvms_name() -> None:
-    assert set(_LLVM_CATEGORY) <= set(_CATEGORIES)
+    assert set(_LLVM_CATEGORY) <= set(CATEGORIES)
 
 
 class TestConversion:

@@ -15,8 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 import gsym
 from gsym.cli.main import main
-from gsym.conversion.report import LIMIT_REACHED
-from gsym.conversion.unit_job import _CATEGORIES
+from gsym.conversion.report import CATEGORIES, LIMIT_REACHED
 from gsym.engine.native import lib
 from tests.conversions import Options, convert_bytes, describe, settle, words
 from tests.inputs.elf import ALLOC, PROGBITS, RELA, Elf, Section, Symbol
@@ -61,9 +60,9 @@ EXPECTED = words("""
       inlined main.other 1064-1068 from /go/main.go:12
     10a0-10c0 go:textfipsstart
     """)
-DAMAGED_FUNCTION = _CATEGORIES[lib.GSYM_WARN_GO_FUNCTION]
-DAMAGED_CALLS = _CATEGORIES[lib.GSYM_WARN_GO_CALLS]
-LIMIT = _CATEGORIES[lib.GSYM_WARN_LIMIT]
+DAMAGED_FUNCTION = CATEGORIES[lib.GSYM_WARN_GO_FUNCTION]
+DAMAGED_CALLS = CATEGORIES[lib.GSYM_WARN_GO_CALLS]
+LIMIT = CATEGORIES[lib.GSYM_WARN_LIMIT]
 
 
 def functions_of(folder: Path, image: bytes, options: Options | None = None) -> str:
@@ -389,7 +388,7 @@ def test_functions_outside_of_code_are_left_out(tmp_path: Path) -> None:
     far = replace(BARE, name="far", start=0x4000)
     report, functions = convert_bytes(tmp_path, go_elf((*PROGRAM, far)).to_bytes())
     assert [each.name for each in functions] == [each.name for each in PROGRAM]
-    outside = _CATEGORIES[lib.GSYM_WARN_RANGE_OUTSIDE_TEXT]
+    outside = CATEGORIES[lib.GSYM_WARN_RANGE_OUTSIDE_TEXT]
     assert report.warnings == {outside: 1}
 
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.conversion.unit_job import _CATEGORIES
+from gsym.conversion.report import CATEGORIES
 from gsym.engine.native import lib
 from tests.conversion.test_pdb_properties import IDS, INLINEES, Site, sites
 from tests.inputs.pdb import CODE, TEXT, Function, Inline, Module, Pdb
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-REMOVED = _CATEGORIES[lib.GSYM_WARN_PDB_REMOVED]
+REMOVED = CATEGORIES[lib.GSYM_WARN_PDB_REMOVED]
 MARKS = [0, 0x80000000, 0xFFFFFFFF]  # of code that has no address on the other side
 IMAGE = 0x4000  # where the tests put what was moved
 Table = list[tuple[int, int]]
@@ -360,4 +360,4 @@ def test_publics_of_one_address_have_a_limit(tmp_path: Path) -> None:
     ).to_bytes()
     report = gsym.convert(pdb, tmp_path / "made.gsym", name="made.pdb")
     assert report.functions == count
-    assert list(report.warnings) == [_CATEGORIES[lib.GSYM_WARN_LIMIT]]
+    assert list(report.warnings) == [CATEGORIES[lib.GSYM_WARN_LIMIT]]
