@@ -110,6 +110,11 @@ static const uint8_t inlined_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_call_origin] = FIELD_CALL_ORIGIN + 1,
 };
 
+static const uint8_t block_fields[STANDARD_ATTRIBUTES] = {
+    [DW_AT_low_pc] = FIELD_LOW_PC + 1,
+    [DW_AT_high_pc] = FIELD_HIGH_PC + 1,
+};
+
 static const uint8_t scope_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_sibling] = FIELD_SIBLING + 1,
     [DW_AT_name] = FIELD_NAME + 1,
@@ -127,7 +132,8 @@ static const uint8_t *const fields_by_action[] = {
     [ACTION_PLAIN] = plain_fields,   [ACTION_ROOT] = root_fields,
     [ACTION_DATA] = data_fields,     [ACTION_CLASS] = scope_fields,
     [ACTION_SCOPE] = scope_fields,   [ACTION_FUNCTION] = code_fields,
-    [ACTION_INLINED] = inlined_fields, [ACTION_CALL_SITE] = code_fields,
+    [ACTION_INLINED] = inlined_fields, [ACTION_BLOCK] = block_fields,
+    [ACTION_CALL_SITE] = code_fields,
 };
 
 static enum dwarf_field further_root_field(uint64_t attribute) {
@@ -152,10 +158,14 @@ static inline enum dwarf_field field_of(uint8_t action, uint64_t attribute) {
     return FIELD_NONE;
 }
 
-static uint8_t action_of(uint64_t tag) {
+/* Return the action for the DIEs of a tag. `first` is their first attribute: blocks of GHC
+ * begin with a name, which those of other compilers lack. */
+static uint8_t action_of(uint64_t tag, uint8_t first) {
     switch (tag) {
         case DW_TAG_subprogram: return ACTION_FUNCTION;
         case DW_TAG_inlined_subroutine: return ACTION_INLINED;
+        case DW_TAG_lexical_block:
+            return first == DW_AT_name ? ACTION_BLOCK : ACTION_PLAIN;
         case DW_TAG_call_site:
         case DW_TAG_GNU_call_site: return ACTION_CALL_SITE;
         case DW_TAG_module: /* of Fortran, D, Zig */
@@ -363,6 +373,7 @@ static abbrev_step step_over(const abbrev_table *table, const abbrev *a) {
         case ACTION_CALL_SITE:
             return is_leaf ? step_over_leaf(table, a, STEP_CALL_SITE)
                            : step_to_sibling(a, STEP_CALL_SITE);
+        case ACTION_BLOCK: return (abbrev_step){0};
         case ACTION_INLINED:
             return is_leaf ? step_over_leaf(table, a, STEP_INLINED) : (abbrev_step){0};
         default:
@@ -497,8 +508,8 @@ bool abbrev_compile_table(abbrev_table *table, const form_sizes *sizes, cursor c
         a->code = code;
         a->op_first = (uint32_t)table->op_count;
         a->tag = (uint16_t)cursor_uleb(&c);
-        a->action = action_of(a->tag);
         a->has_children = cursor_u8(&c) != 0;
+        a->action = action_of(a->tag, cursor_left(&c) == 0 ? 0 : *c.at);
         a->attributes = cursor_offset(&c);
         if (!compile_attributes(table, a, &c, sizes)) return false;
         if (c.failed || table->op_count > UINT32_MAX - 16) break;

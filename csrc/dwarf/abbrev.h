@@ -56,6 +56,7 @@ enum dwarf_action {
     ACTION_SCOPE,    /* namespace */
     ACTION_FUNCTION,
     ACTION_INLINED,
+    ACTION_BLOCK, /* a lexical block with a name */
     ACTION_CALL_SITE
 };
 

@@ -138,6 +138,7 @@ enum {
     DW_LANG_C99 = 0x0c,
     DW_LANG_Ada95 = 0x0d,
     DW_LANG_Go = 0x16,
+    DW_LANG_Haskell = 0x18,
     DW_LANG_C11 = 0x1d,
     DW_LANG_C17 = 0x2c,
     DW_LANG_Ada2005 = 0x2e,

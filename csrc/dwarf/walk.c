@@ -27,6 +27,7 @@ typedef struct walker {
     size_t max_functions;
     uint32_t too_deep; /* levels below DWARF_MAX_DEPTH */
     bool keeps_scopes;
+    bool joins_blocks; /* functions of GHC */
     bool jumps;
     uint8_t steps;         /* kinds of steps everywhere */
     uint8_t steps_outside; /* those outside of functions, too */
@@ -137,7 +138,7 @@ static bool keep_live_ranges(walker *w, uint64_t offset, size_t first) {
     size_t kept = first;
     for (size_t i = first; i < ranges->count; ++i) {
         gsym_range range = ranges->items[i];
-        if (range.start == range.end) continue;
+        if (range.start == range.end && !w->joins_blocks) continue;
         /* Linkers write 0, -1 or -2 for code that they dropped. */
         if (range.start >= last - 1) continue;
         if (!dwarf_in_text(w->unit->code, range.start)) {
@@ -375,6 +376,39 @@ static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_
     return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
 }
 
+/* Extend the function around a block to the block. False where memory ran out. */
+static bool add_block(walker *w, const dwarf_fields *fields, uint64_t offset) {
+    range_list *ranges = &w->walk->ranges;
+    size_t first = ranges->count;
+    gsym_range *whole;
+    if (!dwarf_read_ranges(w->unit, fields, offset, ranges, &w->walk->lists,
+                           w->warnings) ||
+        !keep_live_ranges(w, offset, first))
+        return false;
+    whole = &ranges->items[w->walk->functions.items[w->level.function].range_first];
+    if (ranges->count > first) {
+        gsym_range block = ranges->items[first];
+        if (whole->start < block.start) block.start = whole->start;
+        if (whole->end > block.end) block.end = whole->end;
+        if (block.end - block.start <= UINT32_MAX)
+            *whole = block;
+        else
+            dwarf_warn(w->warnings, GSYM_WARN_TOO_LARGE, offset, block.start);
+    }
+    ranges->count = first;
+    return true;
+}
+
+/* Visit a lexical block with a name. GHC describes a function by its first block alone,
+ * which may be empty, and the others below it. Between them are only their info tables. */
+static visit_result visit_block(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
+    dwarf_fields fields;
+    if (!w->joins_blocks || w->level.function == NO_INDEX) return go_on(w, a, c, w->level);
+    if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
+    if (!add_block(w, &fields, offset)) return VISIT_NO_MEMORY;
+    return !a->has_children || descend(w, w->level) ? VISIT_OK : VISIT_NO_MEMORY;
+}
+
 static visit_result visit_call_site(walker *w, const abbrev *a, cursor *c) {
     if (w->unit->input->call_sites && w->level.function != NO_INDEX) {
         cursor attributes = *c;
@@ -397,8 +431,18 @@ static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset
     if (a->action == ACTION_CLASS) return visit_class(w, a, c, offset);
     if (a->action == ACTION_DATA) return pass_over(w, a, c);
     if (a->action == ACTION_SCOPE) return visit_namespace(w, a, c, offset);
+    if (a->action == ACTION_BLOCK) return visit_block(w, a, c, offset);
     if (a->action == ACTION_CALL_SITE) return visit_call_site(w, a, c);
     return go_on(w, a, c, w->level);
+}
+
+/* Drop what is left of functions without code. */
+static void drop_empty_functions(unit_walk *walk) {
+    for (size_t i = 0; i < walk->functions.count; ++i) {
+        walk_function *function = &walk->functions.items[i];
+        const gsym_range *range = &walk->ranges.items[function->range_first];
+        if (range->start == range->end) function->range_count = 0;
+    }
 }
 
 /* Empty the lists. The list of ranges gets memory, because C leaves a null pointer plus an
@@ -481,6 +525,7 @@ bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnin
                 .level = walk->levels.items[--walk->levels.count],
                 .max_functions = walk->max_functions == 0 ? SIZE_MAX : walk->max_functions,
                 .keeps_scopes = dwarf_language_has_scopes(unit->language),
+                .joins_blocks = unit->language == DW_LANG_Haskell,
                 .jumps = !unit->input->full_walk,
                 .steps = STEP_LEAF};
     cursor c = dwarf_unit_cursor(unit, walk->reached);
@@ -495,6 +540,7 @@ bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnin
     w.level.steps = steps_in(&w, &w.level);
     c.end = c.start + walk->end;
     result = visit_all(&w, c, &at);
+    if (w.joins_blocks) drop_empty_functions(walk);
     walk->reached = walk->end;
     if (result != VISIT_PAUSED) return result != VISIT_NO_MEMORY;
     walk->reached = at;

@@ -9,7 +9,7 @@ import pytest
 from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf
-from tests.inputs.dwarf_constants import At, Form, Tag
+from tests.inputs.dwarf_constants import At, Form, Lang, Tag
 from tests.inputs.elf import NOBITS, WRITE, Section, Symbol, code_section, elf_of
 from tests.inputs.encoding import Encoding, uleb
 from tests.inputs.line_program import File, LineProgram, sequence
@@ -660,3 +660,50 @@ def test_an_address_may_be_an_expression(
         1020-1028 e
           1020 {file}:4
     """)
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        (Lang.Haskell, "1000-1030 f\n1040-1060 g\n1080-1088 k\n"),
+        (Lang.C11, "1000-1008 f\n1080-1088 k\n"),
+    ],
+)
+def test_a_function_of_ghc_has_all_its_blocks(
+    language: Lang, expected: str, tmp_path: Path
+) -> None:
+    """The first block, which may be empty, is the range of the function itself."""
+
+    def code(tag: Tag, name: str, start: int, end: int, *below: Die) -> Die:
+        extent = {At.low_pc: Form.addr(start), At.high_pc: Form.addr(end)}
+        return Die(tag, {At.name: name, **extent}, *below)
+
+    def block(start: int, end: int, *below: Die) -> Die:
+        return code(Tag.lexical_block, "_c1", start, end, *below)
+
+    without_code = Die(Tag.lexical_block, {At.name: "_c2"})
+    dropped, outside = block(0, 0x10), block(0x3000, 0x3010)
+    blocks = (
+        block(0x1008, 0x1010, block(0x1028, 0x1030)),
+        without_code,
+        block(0x1018, 0x1020),
+        dropped,
+        outside,
+    )
+    image = program(
+        unit(
+            code(Tag.subprogram, "f", 0x1000, 0x1008, *blocks),
+            code(
+                Tag.subprogram,
+                "g",
+                0x1050,
+                0x1050,
+                block(0x1050, 0x1060),
+                block(0x1040, 0x1050),
+            ),
+            code(Tag.subprogram, "h", 0x1070, 0x1070, without_code),
+            code(Tag.subprogram, "k", 0x1080, 0x1088),
+            language=language,
+        )
+    )
+    assert describe(convert_bytes(tmp_path, image).functions) == expected
