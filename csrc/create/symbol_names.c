@@ -53,12 +53,13 @@ static text identifier(text name) {
     return (text){start, size};
 }
 
-/* Whether a symbol contains a name, as `_ZN1a1fEv` or `f.cold` does `f`. */
+/* Whether a symbol contains a name, as `_ZN1a1fEv`, `f.cold` or Fortran's `f_` does `f`. */
 static bool spells(text symbol, text name) {
     char digits[24];
     size_t prefix;
-    if (symbol.size > name.size && symbol.bytes[name.size] == '.' &&
-        memcmp(symbol.bytes, name.bytes, name.size) == 0)
+    if (symbol.size > name.size && memcmp(symbol.bytes, name.bytes, name.size) == 0 &&
+        (symbol.bytes[name.size] == '.' ||
+         (symbol.bytes[name.size] == '_' && symbol.size == name.size + 1)))
         return true;
     name = identifier(name);
     if (name.size > SPELLED_SIZE_LIMIT || symbol.size > MANGLED_SIZE_LIMIT) return false;

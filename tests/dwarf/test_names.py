@@ -555,6 +555,8 @@ NAMED_BY_SYMBOLS = [
     ("foo", ["foo", "_Z3foov"], "foo"),
     ("foo", ["foo.cold"], "foo.cold"),
     ("foo", ["__foo"], "__foo"),
+    ("master.0.foo", ["master.0.foo_"], "master.0.foo_"),
+    ("master.0.foo", ["master.0.foo_x"], "master.0.foo"),
     ("A.build.<x>", ["Precompiled_A_build_8632"], "A.build.<x>"),
     ("Foo.bar", ["camlFoo__bar_12"], "Foo.bar"),
     ("a::foo", ["_ZN1a3fooEi"], "_ZN1a3fooEi"),
