@@ -60,15 +60,15 @@ class Option:
     """An option: a flag, or with the name of a value one that takes a value.
 
     Args:
-        head: Its letter, its long name and the name of its value, as the help has
-            them: `-o, --output OUT`. A value after `=` in brackets may be left out:
-            `--color[=WHEN]`; with dots after its name all that are given are collected,
-            while of any other option the last one counts: `--source SOURCE...`.
-        help: What the help says.
-        choices: The values that it may have, the default first.
-        optional: Its value where none is given.
-        aliases: Other spellings.
-        shown: How the help spells it, where that is not *head*.
+        text: Its letter, its long name and the name of its value, as the help has them,
+            two spaces, and what the help says: `-o, --output OUT  file to write`. A
+            value after `=` in brackets may be left out: `--color[=WHEN]`; with dots
+            after its name all that are given are collected, while of any other option
+            the last one counts: `--source SOURCE...`. In braces come the values that it
+            may have, the default first, and at the end other spellings: `--to FORMAT
+            {text|json} | --format`.
+        optional: Its value where that is left out; by default that is the first choice.
+        shown: How the help spells it, where that is not `head`.
     """
 
     __slots__ = (
@@ -76,16 +76,17 @@ class Option:
         *("repeatable", "short", "shown"),
     )
 
-    def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
+    def __init__(
         self,
-        head: str,
-        help: str = "",  # noqa: A002 - the word for it
+        text: str,
         *,
-        choices: tuple[str, ...] = (),
-        optional: str | None = None,
-        aliases: tuple[str, ...] = (),
+        optional: str = "",
         shown: str = "",
     ) -> None:
+        self.help: str
+        declared, self.help = _head_and_help(text)
+        declared, *aliases = declared.split(" | ")
+        head, _, listed = declared.partition(" {")
         self.head: str = head.removesuffix("...")
         self.repeatable: bool = self.head != head
         short, comma, spelled = self.head.rpartition(", ")
@@ -94,10 +95,12 @@ class Option:
         name, _, value_in_brackets = name.partition("[=")
         self.name: str = name
         self.metavar: str = value or value_in_brackets[:-1]
-        self.help: str = help
-        self.choices: tuple[str, ...] = choices
-        self.optional: str | None = optional
-        self.aliases: tuple[str, ...] = aliases
+        choices = listed[:-1].split("|")  # one that is empty where there are none
+        self.choices: tuple[str, ...] = tuple(filter(None, choices))
+        self.optional: str | None = None
+        if value_in_brackets:
+            self.optional = optional or choices[0]
+        self.aliases: tuple[str, ...] = tuple(aliases)
         self.shown: str = shown
 
     @property
@@ -106,28 +109,50 @@ class Option:
         return tuple(filter(None, (self.name, self.short, *self.aliases)))
 
 
-class Operand(NamedTuple):
-    """A positional argument."""
+class Operand:
+    """A positional argument.
 
-    # its name; in brackets if it may be left out, with dots if there may be many, as of
-    # the last one declared: `FILE`, `ADDRESS...`, `[ADDRESS...]`
-    usage: str
-    help: str  # what the help says
+    Args:
+        text: Its name, two spaces, and what the help says. The name is in brackets if
+            it may be left out, with dots if there may be many, as of the last one
+            declared: `FILE`, `ADDRESS...`, `[ADDRESS...]`.
+    """
 
-    @property
-    def name(self) -> str:
-        """Name without brackets and dots."""
-        return self.usage.strip("[].")
+    __slots__ = ("help", "many", "name", "required", "usage")
 
-    @property
-    def many(self) -> bool:
-        """Whether there may be many."""
-        return "..." in self.usage
+    def __init__(self, text: str) -> None:
+        self.usage: str
+        self.help: str
+        self.usage, self.help = _head_and_help(text)
+        self.name: str = self.usage.strip("[].")
+        self.many: bool = "..." in self.usage  # whether there may be many
+        self.required: bool = not self.usage.startswith("[")  # whether it must be given
 
-    @property
-    def required(self) -> bool:
-        """Whether it must be given."""
-        return not self.usage.startswith("[")
+
+def _head_and_help(text: str) -> tuple[str, str]:
+    head, _, words = text.partition("  ")
+    return head.rstrip(), "\n".join(map(str.strip, words.split("\r")))
+
+
+def read_declarations(
+    *declared: str | Option,
+) -> tuple[tuple[Operand, ...], tuple[Option, ...]]:
+    """The operands and the options that texts declare, and options among the texts.
+
+    Each begins a line; lines that are indented go on with its help.
+    """
+    operands: list[Operand] = []
+    options: list[Option] = []
+    for each in declared:
+        if isinstance(each, Option):
+            options.append(each)
+            continue
+        for text in each.replace("\n  ", "\r  ").split("\n"):
+            if text.startswith("-"):
+                options.append(Option(text))
+            else:
+                operands.append(Operand(text))
+    return tuple(operands), tuple(options)
 
 
 class Values:
@@ -244,8 +269,8 @@ class Command:
 
     Args:
         program: What a user types to get here, e.g. "gsym convert".
-        operands: In order.
-        options: In the order of the help; `--help` and `--version` are added.
+        declared: Operands and options in the order of the help, see
+            `read_declarations`; `--help` and `--version` are added.
         epilog: Closing paragraphs of the help. They are filled, but for lines that
             start with two spaces.
         scan: Reads the words, in place of `scan_getopt`.
@@ -256,15 +281,15 @@ class Command:
     def __init__(
         self,
         program: str,
-        operands: tuple[Operand, ...] = (),
-        options: tuple[Option, ...] = (),
+        declared: Sequence[str | Option] = (),
         epilog: str = "",
         *,
         scan: Callable[[Sequence[str], Sequence[Option]], Scanned] | None = None,
     ) -> None:
         self.program: str = program
-        self.operands: tuple[Operand, ...] = operands
-        self.options: tuple[Option, ...] = (*options, _HELP, _VERSION)
+        self.operands: tuple[Operand, ...]
+        self.options: tuple[Option, ...]
+        self.operands, self.options = read_declarations(*declared, _ON_ITSELF)
         self.epilog: str = epilog
         self._scan = scan or (lambda words, options: scan_getopt(words, options, GSYM))
         self._work: Work | None = None
@@ -301,9 +326,9 @@ class Command:
         """
         given, words = gathered(self._scan(arguments, self.options))
         names = {name for name, _ in given}
-        if _HELP.name in names:
+        if "--help" in names:
             raise HelpRequested(self.help())
-        if _VERSION.name in names:
+        if "--version" in names:
             raise HelpRequested(f"gsym {__version__}\n")
         operands: dict[str, list[str]] = {}
         for operand in self.operands:
@@ -336,8 +361,7 @@ class Command:
         return "\n".join(lines) + "\n"
 
 
-_HELP = Option("-h, --help", "show this text")
-_VERSION = Option("--version", "show the version")
+_ON_ITSELF = "-h, --help  show this text\n--version  show the version"
 
 
 def gathered(

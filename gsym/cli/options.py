@@ -6,7 +6,6 @@ import os
 
 from gsym.cli.grammar import (
     Command,
-    Operand,
     Option,
     UsageError,
     parse_number,
@@ -40,84 +39,55 @@ _MAX_DIGITS = 1024
 _UINT32_END = 1 << 32
 _HEX = frozenset("0123456789abcdefABCDEF")
 
-GSYM_FILE = Operand(
-    "FILE",
-    "GSYM file, or a binary, which is converted and cached if it has no GSYM file",
-)
-ARCH = Option("--arch NAME", "slice of a fat file, such as arm64")
-JSON = Option("--json", "print JSON, one object a line")
-QUIET = Option("-q, --quiet", "print only errors and what is missing")
-VERBOSE = Option("-v, --verbose", "also print which files are used")
-STRICT = Option("--strict", "exit with 3 when the result is incomplete")
-DEMANGLE = (
-    Option("-C, --demangle", "demangle names, also in JSON"),
-    Option("--no-demangle", "print names as the linker knows them"),
-)
+GSYM_FILE = """\
+FILE  GSYM file, or a binary, which is converted and cached if it has no GSYM file"""
+ARCH = "--arch NAME  slice of a fat file, such as arm64"
+JSON = "--json  print JSON, one object a line"
+QUIET = "-q, --quiet  print only errors and what is missing"
+VERBOSE = "-v, --verbose  also print which files are used"
+STRICT = "--strict  exit with 3 when the result is incomplete"
+DEMANGLE = """\
+-C, --demangle  demangle names, also in JSON
+--no-demangle  print names as the linker knows them"""
 COLOR = Option(
-    "--color[=WHEN]",
-    "colors: always, auto (default: on a terminal, unless NO_COLOR is set or TERM is "
-    "dumb) or never, which also removes those of the log; without WHEN: always",
-    choices=("auto", "always", "never"),
+    "--color[=WHEN] {auto|always|never}  colors: always, auto (default: on a terminal, "
+    "unless NO_COLOR is set or TERM is dumb) or never, which also removes those of the "
+    "log; without WHEN: always",
     optional="always",
 )
-STORE = Option(
-    "--store DIR", "folder of the store (default: GSYM_STORE, else the user's own)"
-)
-STORE_TO_READ = Option(
-    "--store STORE",
-    "folder of the store (default: GSYM_STORE, else the user's own); or s3://..., "
-    "gs://..., az://... or https://..., whose modules are copied to the default one",
-)
-STORE_TO_FILL = Option(
-    "--store STORE",
-    "folder of the store (default: GSYM_STORE, else the user's own); or s3://..., "
-    "gs://... or az://..., in which no module is replaced",
-)
-SOURCE = Option(
-    "--source SOURCE...",
-    "place to search, in order: a folder, http(s)://... of a Breakpad server, "
-    "debuginfod+http(s)://..., debuginfod, s3://..., gs://..., az://..., srv*DIR*URL",
-)
-TRANSFER_OPTIONS = (
-    Option("--timeout TIME", "time for one file (default: 300s)"),
-    Option("--max-size SIZE", "size of one file (default: 4GiB)"),
-    Option(
-        "--allow-private",
-        "let servers redirect to addresses of this machine and its network",
-    ),
-)
-IDENTITY_OPTIONS = (
-    Option("--name NAME", "name of the module"),
-    Option("--os NAME", "operating system: Linux, mac, windows"),
-    Option("--arch NAME", "architecture: x86_64, arm64, ..."),
-    Option(
-        "--debug-id ID", "debug id of the module; a GSYM file has at most a part of it"
-    ),
-    Option("--code-id ID", "code id, such as the build id"),
-)
-SERVER = Option(
-    "--server URL", "URL of a symbolication server that answers a JSON request"
-)
-HEADER = Option(
-    "--header NAME:VALUE...", "header to send, such as a token; @FILE has one a line"
-)
-API_KEY_OPTIONS = (
-    Option(
-        "--api-key KEY",
-        "API key of the server; visible in process lists, so prefer "
-        f"{API_KEY_VARIABLE} or --api-key-file",
-    ),
-    Option("--api-key-file FILE", "file with the API key"),
-)
-
-
-def output_option(help: str) -> Option:  # noqa: A002 - the word for it
-    """The option `-o`, with what it is for."""
-    return Option("-o, --output OUT", help)
+STORE = "--store DIR  folder of the store (default: GSYM_STORE, else the user's own)"
+STORE_TO_READ = """\
+--store STORE  folder of the store (default: GSYM_STORE, else the user's own); or
+  s3://..., gs://..., az://... or https://..., whose modules are copied to the default
+  one"""
+STORE_TO_FILL = """\
+--store STORE  folder of the store (default: GSYM_STORE, else the user's own); or
+  s3://..., gs://... or az://..., in which no module is replaced"""
+SOURCE = """\
+--source SOURCE...  place to search, in order: a folder, http(s)://... of a Breakpad
+  server, debuginfod+http(s)://..., debuginfod, s3://..., gs://..., az://...,
+  srv*DIR*URL"""
+TRANSFER_LIMITS = """\
+--timeout TIME  time for one file (default: 300s)
+--max-size SIZE  size of one file (default: 4GiB)"""
+ALLOW_PRIVATE = """\
+--allow-private  let servers redirect to addresses of this machine and its network"""
+IDENTITY_OPTIONS = """\
+--name NAME  name of the module
+--os NAME  operating system: Linux, mac, windows
+--arch NAME  architecture: x86_64, arm64, ...
+--debug-id ID  debug id of the module; a GSYM file has at most a part of it
+--code-id ID  code id, such as the build id"""
+SERVER = "--server URL  URL of a symbolication server that answers a JSON request"
+HEADER = "--header NAME:VALUE...  header to send, such as a token; @FILE has one a line"
+API_KEY_OPTIONS = f"""\
+--api-key KEY  API key of the server; visible in process lists, so prefer
+  {API_KEY_VARIABLE} or --api-key-file
+--api-key-file FILE  file with the API key"""
 
 
 class OutputCommand(Command):
-    """A verb with `output_option`, for which `-o -` is standard output.
+    """A verb with the option `--output`, for which `-o -` is standard output.
 
     It then writes a temporary file, and prints as with `QUIET`.
     """
@@ -129,7 +99,7 @@ class OutputCommand(Command):
         work, values = super().read(arguments)
         if values.text("--output") != STANDARD_STREAM:
             return work, values
-        for option in (JSON.name, "--depfile", "--json-summary", "--segment-size"):
+        for option in ("--json", "--depfile", "--json-summary", "--segment-size"):
             if values.has(option) and values.flag(option):
                 raise UsageError(f"option '{option}' excludes '--output -'")
         return lambda values: _print_output(work, values), values
@@ -145,7 +115,7 @@ def _print_output(work: Work, values: Values) -> int:
 
     with TemporaryDirectory(prefix="gsym-") as folder:
         path = os.path.join(folder, "output")
-        status = work(values.with_text(QUIET.name).with_text("--output", path))
+        status = work(values.with_text("--quiet").with_text("--output", path))
         if status == EXIT_FAILED and not os.path.exists(path):
             return status
         if {*os.listdir(folder)} - {"output" + KEY_SUFFIX} != {"output"}:
@@ -254,7 +224,7 @@ def module_identity(values: Values) -> dict[str, Any]:
 
 
 def transfer_limits(values: Values) -> TransferLimits:
-    """The limits that `TRANSFER_OPTIONS` set."""
+    """The limits that `TRANSFER_LIMITS` set."""
     from gsym.net.limits import TransferLimits
 
     limits = TransferLimits()
@@ -275,16 +245,16 @@ def source_opener(values: Values) -> SourceOpener:
 
 def open_sources(values: Values, opener: SourceOpener) -> list[Source]:
     """The sources that the command line names."""
-    with usage_errors(f"option '{SOURCE.name}'"):
+    with usage_errors("option '--source'"):
         return [
-            source for text in values.texts(SOURCE.name) for source in opener.open(text)
+            source for text in values.texts("--source") for source in opener.open(text)
         ]
 
 
 def read_headers(values: Values) -> tuple[tuple[str, str], ...]:
     """(name, value) of each header that the command line has."""
     lines: list[str] = []
-    for text in values.texts(HEADER.name):
+    for text in values.texts("--header"):
         if text.startswith("@"):
             with open(text[1:], encoding="latin-1") as file:
                 lines += filter(str.strip, file.read().splitlines())
@@ -327,19 +297,17 @@ def read_api_key(values: Values, environment: Mapping[str, str]) -> str:
 # ---- conversions
 
 
-def convert_options(*names: str) -> tuple[Option, ...]:
+def convert_options(*names: str) -> str:
     """The options of a command line for keywords of `gsym.convert`."""
     from gsym.conversion.options import DECLARED, MANY
 
-    return tuple(
-        Option(
-            f"{each.short}, {each.option} {each.metavar}".strip(", ")
-            + "..." * (each.kind in MANY),
-            each.help,
-            choices=each.choices,
-        )
-        for each in map(DECLARED.__getitem__, names)
-    )
+    texts = []
+    for each in map(DECLARED.__getitem__, names):
+        head = f"{each.short}, {each.option} {each.metavar}".strip(", ")
+        head += "..." * (each.kind in MANY)
+        head += f" {{{'|'.join(each.choices)}}}" if each.choices else ""
+        texts.append(f"{head}  {each.help}")
+    return "\n".join(texts)
 
 
 def convert_keywords(values: Values, *names: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 
 import gsym
 from gsym.cli import main as command
-from gsym.cli.grammar import Command, Operand, UsageError, Values
+from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.terminal import describe, printable
 from gsym.cli.verbs import GROUPS, VERBS, verbs_of
 
@@ -33,8 +33,7 @@ class Verb(ModuleType):
 @pytest.fixture
 def verb(monkeypatch: pytest.MonkeyPatch) -> Verb:
     module = Verb("gsym.cli.verbs.probe")
-    words = Operand("[WORD...]", "any")
-    command = Command("gsym probe", (words,))
+    command = Command("gsym probe", ("[WORD...]  any",))
     module.COMMAND = command(lambda values: module.work(values))  # noqa: PLW0108
     monkeypatch.setitem(sys.modules, "gsym.cli.verbs.probe", module)
     monkeypatch.setitem(VERBS, "probe", ("probe", "Probe"))

@@ -8,7 +8,6 @@ from gsym.cli.grammar import (
     GSYM,
     Command,
     HelpRequested,
-    Operand,
     Option,
     UsageError,
     Values,
@@ -21,14 +20,14 @@ from gsym.cli.verbs import VERBS
 COMMAND = Command(
     "tool copy",
     (
-        Operand("FROM", "what to copy"),
-        Operand("[TO...]", "where to"),
-    ),
-    (
-        Option("-l, --level N", "how deep"),
-        Option("--map A=B...", "rename " + "very carefully " * 5),
-        Option("-q, --quiet", "say nothing"),
-        Option("-v, --verbose", "say all"),
+        "FROM  what to copy\n[TO...]  where to",
+        "-l, --level N  how deep",
+        """\
+--map A=B...  rename very carefully very carefully very carefully very carefully
+  very carefully
+-q, --quiet
+  say nothing""",
+        Option("-v, --verbose  say all"),
     ),
     "That is all.",
 )
@@ -151,7 +150,7 @@ def test_a_wrong_command_line_is_refused_with_the_reason(
 
 
 def test_an_operand_too_many_is_refused() -> None:
-    command = Command("tool", (Operand("ONE", "the one"),), ())
+    command = Command("tool", ("ONE  the one",))
     with pytest.raises(UsageError, match="unexpected argument 'b'"):
         command.parse(["a", "b"])
 
@@ -239,7 +238,7 @@ def test_invalid_addresses_are_refused(text: str) -> None:
         parse_address(text, "ADDRESS")
 
 
-CHOICE = Option("-c, --color[=WHEN]", choices=("a", "b"), optional="a")
+CHOICE = Option("-c, --color[=WHEN] {a|b}")
 
 
 @pytest.mark.parametrize(

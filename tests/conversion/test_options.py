@@ -57,7 +57,7 @@ def test_every_flag_of_the_engine_belongs_to_an_option() -> None:
 
 def test_a_command_line_gives_only_the_keywords_that_it_names() -> None:
     names = tuple(name for name in DECLARED if name not in OF_THE_API)
-    command = Command("tool", (), convert_options(*names))
+    command = Command("tool", (convert_options(*names),))
     assert convert_keywords(command.parse([]), *names) == {}
     line = "-j 2 --output-version 2 --segment-size 1KiB --uuid 0a0b --path-map a=b"
     line += " --address-range 1-0x10 --keep-functions ^f --dwp . --debuginfod"

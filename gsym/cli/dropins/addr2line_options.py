@@ -18,6 +18,7 @@ from gsym.cli.grammar import (
     expand_response_files,
     gathered,
     help_entry,
+    read_declarations,
     scan_getopt,
 )
 
@@ -26,36 +27,25 @@ PROGRAM = "gsym-addr2line"
 _MAX_FILES = 2000  # a response file may include itself
 _STYLES = ("none", "auto", "gnu-v3", "java", "gnat", "dlang", "rust")
 
-OPTIONS = (
-    Option("@<file>", "Read options from <file>"),
-    Option("-a, --addresses", "Show addresses"),
-    Option(
-        "-b, --target bfdname",
-        "Accepted and ignored: files are recognized by their content",
-    ),
-    Option(
-        "-e, --exe file",
-        "Binary, or GSYM file, to look addresses up in\n(default is a.out)",
-    ),
-    Option("-i, --inlines", "Show the functions that one was inlined into"),
-    Option("-j, --section name", "Read section-relative offsets instead of addresses"),
-    Option("-p, --pretty-print", "Show each location on one line"),
-    Option("-s, --basenames", "Strip directory names"),
-    Option("-f, --functions", "Show function names"),
-    Option("-C, --demangle[=style]", "Demangle function names", optional="auto"),
-    Option(
-        "-R, --recurse-limit",
-        "Accepted and ignored: demangling is always limited",
-        aliases=("--recursion-limit",),
-    ),
-    Option(
-        "-r, --no-recurse-limit",
-        "Accepted and ignored",
-        aliases=("--no-recursion-limit",),
-    ),
-    Option("-h, --help", "Display this information", aliases=("-H",)),
-    Option("-v, --version", "Display the program's version", aliases=("-V",)),
-)
+OPTIONS: tuple[Option, ...] = read_declarations(
+    """\
+-a, --addresses  Show addresses
+-b, --target bfdname  Accepted and ignored: files are recognized by their content
+-e, --exe file  Binary, or GSYM file, to look addresses up in
+  (default is a.out)
+-i, --inlines  Show the functions that one was inlined into
+-j, --section name  Read section-relative offsets instead of addresses
+-p, --pretty-print  Show each location on one line
+-s, --basenames  Strip directory names
+-f, --functions  Show function names""",
+    Option("-C, --demangle[=style]  Demangle function names", optional="auto"),
+    """\
+-R, --recurse-limit | --recursion-limit
+  Accepted and ignored: demangling is always limited
+-r, --no-recurse-limit | --no-recursion-limit  Accepted and ignored
+-h, --help | -H  Display this information
+-v, --version | -V  Display the program's version""",
+)[1]
 _HELP_COLUMN = 25
 
 
@@ -69,6 +59,7 @@ def help_text() -> str:
             "from stdin"
         ),
         " The options are:",
+        *help_entry("@<file>", "Read options from <file>", _HELP_COLUMN, wraps=False),
     ]
     for option in OPTIONS:
         value = f"=<{option.metavar}>" if option.metavar else ""
@@ -85,7 +76,7 @@ def parse(arguments: list[str]) -> Values:
     except UsageError as error:
         raise UsageError(f"{PROGRAM}: {error}\n") from None
     is_posix = "POSIXLY_CORRECT" in os.environ
-    scanned = scan_getopt(words, OPTIONS[1:], GNU, options_first=is_posix)
+    scanned = scan_getopt(words, OPTIONS, GNU, options_first=is_posix)
     try:
         given, addresses = gathered(map(_checked, scanned))
     except UsageError as error:

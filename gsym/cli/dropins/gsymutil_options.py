@@ -14,6 +14,7 @@ from gsym.cli.grammar import (
     Values,
     gathered,
     help_entry,
+    read_declarations,
     scan_llvm,
 )
 from gsym.model import UINT64_END
@@ -27,80 +28,50 @@ _SHORTEST_SUGGESTION = 4
 _FILTER = "--merged-functions-filter"
 
 # In the order of the help, which omits options without a text.
-OPTIONS = (
-    Option("--address value", "Look up an address; may be given many times"),
-    Option(
-        "--addresses-from-stdin",
-        "Look up addresses read from standard input, one a line,\n"
-        "each followed by a space and the path of a GSYM file: <addr> <gsym-path>",
-    ),
-    Option(
-        "--arch value",
-        "Of a file for several architectures convert only this one, given by\n"
-        "name or number; may be given many times",
-    ),
-    Option("--benchmark-reader[=value]", optional=""),
-    Option("--callsites-yaml-file value"),
-    Option(
-        "--convert value",
-        "Convert the debug information (DWARF) and symbol table of a file to\n"
-        "GSYM, or the records of a Breakpad symbol file",
-    ),
-    Option(
-        "--dwarf-callsites",
-        "Convert call sites as well, where the debug information has them",
-    ),
-    Option("--help", "Print this text"),
-    Option("-h", "Same as --help"),
-    Option(
-        "--json-summary-file value",
-        "Write how often each kind of warning occurred to this file, as JSON",
-    ),
-    Option(
-        "--merged-functions-filter value",
-        "Of merged functions show those only whose name matches this regular\n"
-        "expression; may be given many times to show what matches any of them",
-    ),
-    Option(
-        "--merged-functions",
-        "With --convert: keep all functions of one address range, the others as\n"
-        "merged functions of the first; without it one of them is kept.\n"
-        "With lookups: answer with all functions at an address",
-    ),
-    Option("--num-threads value", "Threads that convert (default: one for each core)"),
-    Option(
-        "--out-file value",
-        "Where the converted file goes (default: input path with .gsym after it)",
-    ),
-    Option("-o value", "Same as --out-file"),
-    Option("--output-version value", "GSYM version to write, 1 or 2 (default: 1)"),
-    Option("--quiet", "Print counts of warnings, not the warnings"),
-    Option(
-        "--segment-size value", "Split the output into files of about this many bytes"
-    ),
-    Option(
-        "--statistics[=value]",
-        "Print what the bytes of a file are spent on; --statistics=json and\n"
-        "--statistics=pretty-json print it as JSON",
-        optional="",
-    ),
-    Option(
-        "--stubs-file value",
-        "Take the names of symbol stubs from this Mach-O file, such as the program\n"
-        "of a dSYM bundle, which does not have them",
-    ),
-    Option(
-        "--symtab-file value",
-        "Take the symbol table from this file, not from the one converted",
-    ),
-    Option("--verbose", "With lookups: print all that is known of the function"),
-    Option("--verify", "Check the converted file against the debug information"),
-    Option("--version", "Print the version"),
-    Option("-v", "Same as --version"),
-    Option("-dwarf value", "Same as --convert, for an object file only"),
-    Option("-breakpad value", "Same as --convert, for a Breakpad symbol file only"),
-    Option("-out-file value", "Same as --out-file"),
-)
+OPTIONS: tuple[Option, ...] = read_declarations(
+    """\
+--address value  Look up an address; may be given many times
+--addresses-from-stdin  Look up addresses read from standard input, one a line,
+  each followed by a space and the path of a GSYM file: <addr> <gsym-path>
+--arch value  Of a file for several architectures convert only this one, given by
+  name or number; may be given many times
+--benchmark-reader[=value]
+--callsites-yaml-file value
+--convert value  Convert the debug information (DWARF) and symbol table of a file to
+  GSYM, or the records of a Breakpad symbol file
+--dwarf-callsites  Convert call sites as well, where the debug information has them
+--help  Print this text
+-h  Same as --help
+--json-summary-file value
+  Write how often each kind of warning occurred to this file, as JSON
+--merged-functions-filter value
+  Of merged functions show those only whose name matches this regular
+  expression; may be given many times to show what matches any of them
+--merged-functions
+  With --convert: keep all functions of one address range, the others as
+  merged functions of the first; without it one of them is kept.
+  With lookups: answer with all functions at an address
+--num-threads value  Threads that convert (default: one for each core)
+--out-file value
+  Where the converted file goes (default: input path with .gsym after it)
+-o value  Same as --out-file
+--output-version value  GSYM version to write, 1 or 2 (default: 1)
+--quiet  Print counts of warnings, not the warnings
+--segment-size value  Split the output into files of about this many bytes
+--statistics[=value]  Print what the bytes of a file are spent on; --statistics=json and
+  --statistics=pretty-json print it as JSON
+--stubs-file value
+  Take the names of symbol stubs from this Mach-O file, such as the program
+  of a dSYM bundle, which does not have them
+--symtab-file value  Take the symbol table from this file, not from the one converted
+--verbose  With lookups: print all that is known of the function
+--verify  Check the converted file against the debug information
+--version  Print the version
+-v  Same as --version
+-dwarf value  Same as --convert, for an object file only
+-breakpad value  Same as --convert, for a Breakpad symbol file only
+-out-file value  Same as --out-file""",
+)[1]
 _SAME_AS = {"-h": "--help", "-o": "--out-file", "-v": "--version"} | {
     "-dwarf": "--convert",
     "-breakpad": "--convert",

@@ -14,6 +14,7 @@ from gsym.cli.grammar import (
     expand_response_files,
     gathered,
     help_entry,
+    read_declarations,
     scan_llvm,
     split_words,
 )
@@ -29,67 +30,60 @@ _HELP_COLUMN = 25
 _NO_VALUE = "\0"  # an option without its optional value overrides any value
 
 # In the order of the help, which omits options without a text.
-OPTIONS = (
+OPTIONS: tuple[Option, ...] = read_declarations(
+    """\
+-a, --addresses | --print-address  Show address before line information
+--adjust-vma offset  Subtract this from each address
+-s, --basenames  Strip directory names from paths
+--build-id value  Build ID used to look up the binary""",
     Option(
-        "-a, --addresses",
-        "Show address before line information",
-        aliases=("--print-address",),
+        "--color[=always|auto|never]  Colours of filtered markup", optional=_NO_VALUE
     ),
-    Option("--adjust-vma offset", "Subtract this from each address"),
-    Option("-s, --basenames", "Strip directory names from paths"),
-    Option("--build-id value", "Build ID used to look up the binary"),
+    """\
+--debug-file-directory dir  Path to directory where to look for debug files
+--debuginfod  Use debuginfod to find debug files
+--default-arch value  Slice of a universal binary""",
     Option(
-        "--color[=always|auto|never]", "Colours of filtered markup", optional=_NO_VALUE
-    ),
-    Option(
-        "--debug-file-directory dir", "Path to directory where to look for debug files"
-    ),
-    Option("--debuginfod", "Use debuginfod to find debug files"),
-    Option("--default-arch value", "Slice of a universal binary"),
-    Option(
-        "-C, --demangle",
-        "Demangle function names (default)",
-        aliases=("-demangle=true",),
+        "-C, --demangle | -demangle=true  Demangle function names (default)",
         shown="--demangle, --no-demangle",
     ),
-    Option("--no-demangle", aliases=("-demangle=false",)),
-    Option("--disable-gsym", "Don't look for GSYM files beside binaries"),
-    Option("--dwp file", "Path to DWP file to be used for split units"),
+    """\
+--no-demangle | -demangle=false
+--disable-gsym  Don't look for GSYM files beside binaries
+--dwp file  Path to DWP file to be used for split units
+--fallback-debug-path dir  One more directory where to look for debug files
+--filter-markup  Filter symbolizer markup from stdin""",
     Option(
-        "--fallback-debug-path dir", "One more directory where to look for debug files"
-    ),
-    Option("--filter-markup", "Filter symbolizer markup from stdin"),
-    Option(
-        "-f, --functions[=none|short|linkage]",
-        "Which function names to print",
+        "-f, --functions[=none|short|linkage]  Which function names to print",
         optional=_NO_VALUE,
     ),
-    Option(
-        "--gsym-file-directory dir", "Path to directory where to look for GSYM files"
-    ),
-    Option("-h, --help", "Display this help"),
-    Option(
-        "-i, --inlines",
-        "Print all inlined frames for a given address (default)",
-        aliases=("-inlining", "--inlining", "--inlining=true"),  # the first is pprof's
+    """\
+--gsym-file-directory dir  Path to directory where to look for GSYM files
+-h, --help  Display this help""",
+    Option(  # the first of the other spellings is pprof's
+        "-i, --inlines | -inlining | --inlining | --inlining=true  Print all inlined "
+        "frames for a given address (default)",
         shown="--inlines, --no-inlines",
     ),
-    Option("--no-inlines", aliases=("--inlining=false",)),
-    Option("-e, --obj file", "Path to the file to be symbolized"),
-    Option("--exe file"),
-    Option("--output-style LLVM|GNU|JSON", "Specify print style"),
-    Option("-p, --pretty-print", "Make the output more human friendly"),
-    Option(
-        "--print-source-context-lines value", "Print N lines of source file context"
-    ),
-    Option("--relative-address", "Interpret addresses as relative to the image base"),
-    Option("--verbose", "Print verbose line info"),
-    Option("-v, --version", "Display the version"),
-    Option("--cache-size value"),
-    Option("--dsym-hint value"),
-    *map(Option, ("--dia", "--no-debuginfod", "--no-untag-addresses")),
-    *map(Option, ("--relativenames", "--skip-line-zero", "--untag-addresses")),
-)
+    """\
+--no-inlines | --inlining=false
+-e, --obj file  Path to the file to be symbolized
+--exe file
+--output-style LLVM|GNU|JSON  Specify print style
+-p, --pretty-print  Make the output more human friendly
+--print-source-context-lines value  Print N lines of source file context
+--relative-address  Interpret addresses as relative to the image base
+--verbose  Print verbose line info
+-v, --version  Display the version
+--cache-size value
+--dsym-hint value
+--dia
+--no-debuginfod
+--no-untag-addresses
+--relativenames
+--skip-line-zero
+--untag-addresses""",
+)[1]
 
 _SAME_AS = {"--exe": "--obj", "--fallback-debug-path": "--debug-file-directory"}
 

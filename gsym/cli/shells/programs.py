@@ -9,7 +9,7 @@ from gsym.cli.verbs import VERBS, verbs_of
 from gsym.records import NamedTuple
 
 _ROOT = "gsym"
-_COMMON = (Option("--help", "show this text"), Option("--version", "show the version"))
+_COMMON = (Option("--help  show this text"), Option("--version  show the version"))
 
 
 class Program(NamedTuple):
@@ -84,6 +84,4 @@ def _verb(verb: str) -> Program:
 def _drop_in(command: str) -> Program:
     module, operand, summary = DROP_INS[command]
     declared = __import__(f"gsym.cli.dropins.{module}", fromlist=("OPTIONS",)).OPTIONS
-    options = tuple(each for each in declared if each.name.startswith("-"))
-    operands = (Operand(f"[{operand}...]", ""),)
-    return Program(command, summary, operands, options, {})
+    return Program(command, summary, (Operand(f"[{operand}...]"),), declared, {})

@@ -6,7 +6,7 @@ import sys
 import time
 
 from gsym.cli import grammar
-from gsym.cli.options import QUIET, output_option
+from gsym.cli.options import QUIET
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import Progress, printable, progress_for
 
@@ -21,59 +21,27 @@ _MINUTE = 60
 @grammar.Command(
     "gsym batch",
     (
-        grammar.Operand(
-            "FILE...",
-            "rows: .parquet; .arrow, .feather, .ipc or .arrows; .csv; .ndjson or "
-            ".jsonl",
-        ),
-    ),
-    (
-        output_option("folder for the parts"),
-        grammar.Option(
-            "--modules PLACE",
-            "a store, a folder of GSYM or debug files, or the URL of a server or "
-            "bucket",
-        ),
-        grammar.Option(
-            "--answers SHAPE",
-            "stack: a list of frames in each row (default); frames: a row for each "
-            "frame; ids: numbers of frames, which are in OUT/frames",
-            choices=("stack", "frames", "ids"),
-        ),
-        grammar.Option(
-            "--to FORMAT",
-            "format of the parts: parquet (default) or arrow, which are streams",
-            choices=("parquet", "arrow"),
-            aliases=("--format",),
-        ),
-        grammar.Option("--module COLUMN", "column of modules (default: build_id)"),
-        grammar.Option("--address COLUMN", "column of addresses (default: address)"),
-        grammar.Option(
-            "--return-address[=COLUMN]",
-            "column that says whether an address is a return address; without "
-            "COLUMN: all are",
-            optional="",
-        ),
-        grammar.Option(
-            "--base BASE",
-            "column of the load addresses of modules, or one number for all "
-            "(default: addresses are link-time addresses)",
-        ),
-        grammar.Option(
-            "-j, --threads N",
-            "worker threads (default: one per core)",
-            aliases=("--jobs",),
-        ),
-        grammar.Option("--resume", "add the parts that a stopped run did not write"),
-        grammar.Option("--max-open N", "maximum number of open modules (default: 256)"),
-        grammar.Option(
-            "--memory SIZE", "maximum total size of open modules (default: 512MB)"
-        ),
-        grammar.Option(
-            "--strict",
-            "stop at a module that is not found; exit with 3 if one may be another "
-            "build",
-        ),
+        """\
+FILE...  rows: .parquet; .arrow, .feather, .ipc or .arrows; .csv; .ndjson or .jsonl
+-o, --output OUT  folder for the parts
+--modules PLACE  a store, a folder of GSYM or debug files, or the URL of a server or
+  bucket
+--answers SHAPE {stack|frames|ids}  stack: a list of frames in each row (default);
+  frames: a row for each frame; ids: numbers of frames, which are in OUT/frames
+--to FORMAT {parquet|arrow} | --format  format of the parts: parquet (default) or arrow,
+  which are streams
+--module COLUMN  column of modules (default: build_id)
+--address COLUMN  column of addresses (default: address)
+--return-address[=COLUMN]  column that says whether an address is a return address;
+  without COLUMN: all are
+--base BASE  column of the load addresses of modules, or one number for all (default:
+  addresses are link-time addresses)
+-j, --threads N | --jobs  worker threads (default: one per core)
+--resume  add the parts that a stopped run did not write
+--max-open N  maximum number of open modules (default: 256)
+--memory SIZE  maximum total size of open modules (default: 512MB)
+--strict  stop at a module that is not found; exit with 3 if one may be another
+  build""",
         QUIET,
     ),
     """\

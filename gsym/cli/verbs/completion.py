@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Command, Operand, UsageError, Values
+from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.shells.completion import SHELLS, script
 from gsym.cli.shells.programs import commands
 
-_SHELL = Operand("|".join(SHELLS), "the shell that reads it")
+_SHELL = "|".join(SHELLS)
 
 
 @Command(
     "gsym completion",
-    (_SHELL,),
+    (f"{_SHELL}  the shell that reads it",),
     epilog="""\
 Packages install it where the shell looks. Elsewhere, in the start-up file of the shell:
 
@@ -20,7 +20,7 @@ Packages install it where the shell looks. Elsewhere, in the start-up file of th
 )
 def print_script(values: Values) -> int:
     """Print the completion of all commands of the package."""
-    shell = values.operand(_SHELL.name)
+    shell = values.operand(_SHELL)
     if shell not in SHELLS:
         raise UsageError(f"unknown shell '{shell}': choose {' or '.join(SHELLS)}")
     print("\n".join(script(shell, command) for command in commands()), end="")

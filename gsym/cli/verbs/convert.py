@@ -6,14 +6,13 @@ import os
 import sys
 import time
 
-from gsym.cli.grammar import Operand, Option, UsageError, Values, usage_errors
+from gsym.cli.grammar import UsageError, Values, usage_errors
 from gsym.cli.options import (
     QUIET,
     STRICT,
     OutputCommand,
     convert_keywords,
     convert_options,
-    output_option,
     search_options,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
@@ -58,43 +57,28 @@ _KEYWORDS = tuple(
 @OutputCommand(
     "gsym convert",
     (
-        Operand(
-            "INPUT...",
-            "binary with debug information, archive of such, dSYM bundle, PDB, "
-            "Breakpad or GSYM file; a folder, for all programs, libraries and symbol "
-            "files below it; @FILE for the inputs that FILE names, quoted as in a "
-            "shell",
-        ),
-    ),
-    (
-        output_option("file to write, - for standard output (default: INPUT.gsym)"),
-        Option(
-            "--output-dir DIR",
-            "folder for the outputs, each named as its input with .gsym; files of a "
-            "folder keep their places below it",
-        ),
-        Option(
-            "--arch NAME...",
-            "convert only this slice of a fat file; by default all are converted, "
-            "several to OUT.NAME each",
-        ),
-        Option(
-            "--member NAME...",
-            "convert this object file of an archive, or those that match a pattern "
-            "such as '*.o'; several are written to a file each, named as they are",
-        ),
-        *convert_options("if_changed"),
-        Option(
-            "--allow-empty",
-            "pass over inputs that contain no function instead of failing for them",
-        ),
-        Option("--depfile FILE", "write a make rule with all inputs"),
-        *convert_options(*_KEYWORDS),
+        """\
+INPUT...  binary with debug information, archive of such, dSYM bundle, PDB, Breakpad or
+  GSYM file; a folder, for all programs, libraries and symbol files below it; @FILE for
+  the inputs that FILE names, quoted as in a shell
+-o, --output OUT  file to write, - for standard output (default: INPUT.gsym)
+--output-dir DIR  folder for the outputs, each named as its input with .gsym; files of a
+  folder keep their places below it
+--arch NAME...  convert only this slice of a fat file; by default all are converted,
+  several to OUT.NAME each
+--member NAME...  convert this object file of an archive, or those that match a pattern
+  such as '*.o'; several are written to a file each, named as they are""",
+        convert_options("if_changed"),
+        """\
+--allow-empty  pass over inputs that contain no function instead of failing for them
+--depfile FILE  write a make rule with all inputs""",
+        convert_options(*_KEYWORDS),
         STRICT,
         QUIET,
-        *convert_options("verbose"),
-        Option("--json-summary FILE", "write the report as JSON"),
-        Option("--verify", "check each output against its input afterwards"),
+        convert_options("verbose"),
+        """\
+--json-summary FILE  write the report as JSON
+--verify  check each output against its input afterwards""",
     ),
 )
 def convert_all(values: Values) -> int:

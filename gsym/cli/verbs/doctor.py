@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Command, Operand, Values
+from gsym.cli.grammar import Command, Values
 from gsym.cli.installation import Installation, examine
 from gsym.cli.options import JSON, convert_keywords, convert_options
 from gsym.cli.program import EXIT_FAILED
@@ -21,18 +21,17 @@ _SEARCH = ("debug_file_directories", "debuginfod", "dwp")
 @Command(
     "gsym doctor",
     (
-        Operand(
-            "[BINARY...]", "binary to check; without one, the installation is checked"
-        ),
+        "[BINARY...]  binary to check; without one, the installation is checked",
+        convert_options(*_SEARCH),
+        JSON,
     ),
-    (*convert_options(*_SEARCH), JSON),
     """\
 Each binary is converted as by 'gsym convert', but the result is not kept: a large one
 takes a while. The exit code is 1 if lookups in a binary would return no lines.""",
 )
 def examine_all(values: Values) -> int:
     """Print what is found; the exit code is 1 if a binary gives no lines."""
-    paths, is_json = values.operands("BINARY"), values.flag(JSON.name)
+    paths, is_json = values.operands("BINARY"), values.flag("--json")
     search = ConvertOptions(**convert_keywords(values, *_SEARCH))
     if not paths:
         installation = examine()

@@ -21,13 +21,12 @@ _CALL_SITE_FLAGS = {1: "internal", 2: "external"}
 
 @Command(
     "gsym dump",
-    (options.GSYM_FILE,),
-    (options.ARCH, options.JSON, *options.DEMANGLE, options.VERBOSE),
+    (options.GSYM_FILE, options.ARCH, options.JSON, options.DEMANGLE, options.VERBOSE),
     "To print the tables as llvm-gsymutil does, run gsymutil FILE.",
 )
 def dump(values: Values) -> int:
     """Print all functions in the order of their addresses."""
-    path, arch = values.operand("FILE"), values.text(options.ARCH.name)
+    path, arch = values.operand("FILE"), values.text("--arch")
     with open_gsym(path, values, arch) as reader:
         if values.flag("--json"):
             import json

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Operand, Option, UsageError, Values
-from gsym.cli.options import QUIET, OutputCommand, output_option
+from gsym.cli.grammar import UsageError, Values
+from gsym.cli.options import QUIET, OutputCommand
 from gsym.cli.terminal import printable, warn
 from gsym.embedding.transfer import EmbeddingReport, embed, extract
 from gsym.writing.atomic_file import is_same_file
@@ -18,16 +18,12 @@ if TYPE_CHECKING:
 @OutputCommand(
     "gsym embed",
     (
-        Operand("FILE", "GSYM file"),
-        Operand("BINARY", "ELF or Mach-O file or dSYM bundle of the same module"),
-    ),
-    (
-        output_option("file to write, - for standard output (default: BINARY itself)"),
-        Option(
-            "--share-strings",
-            "omit strings that are in the binary's symbol table; rewriting that table "
-            "later, for example with strip, makes the embedded file unusable",
-        ),
+        """\
+FILE  GSYM file
+BINARY  ELF or Mach-O file or dSYM bundle of the same module
+-o, --output OUT  file to write, - for standard output (default: BINARY itself)
+--share-strings  omit strings that are in the binary's symbol table; rewriting that
+  table later, for example with strip, makes the embedded file unusable""",
         QUIET,
     ),
     """\
@@ -82,9 +78,10 @@ def _summary(report: EmbeddingReport) -> Iterator[str]:
 
 @OutputCommand(
     "gsym extract",
-    (Operand("BINARY", "ELF or Mach-O file or dSYM bundle with a GSYM file"),),
     (
-        output_option("file to write, - for standard output (default: BINARY.gsym)"),
+        """\
+BINARY  ELF or Mach-O file or dSYM bundle with a GSYM file
+-o, --output OUT  file to write, - for standard output (default: BINARY.gsym)""",
         QUIET,
     ),
     """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.grammar import Option, UsageError, Values
+from gsym.cli.grammar import UsageError, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
     GSYM_FILE,
@@ -14,7 +14,6 @@ from gsym.cli.options import (
     VERBOSE,
     OutputCommand,
     module_identity,
-    output_option,
 )
 from gsym.cli.terminal import printable, progress_for, times
 from gsym.containers.recognition import recognise_file
@@ -39,19 +38,15 @@ _OPTION_OF_FIELD = {
 
 @OutputCommand(
     "gsym export",
-    (GSYM_FILE,),
     (
-        Option("--to FORMAT", "format of the output: breakpad", choices=("breakpad",)),
-        output_option(
-            "file to write, - for standard output (default: FILE with .sym in place of "
-            ".gsym)"
-        ),
-        Option(
-            "--binary BINARY",
-            "take OS, architecture, ids, name and STACK records from the binary of the "
-            "GSYM file",
-        ),
-        *IDENTITY_OPTIONS,
+        GSYM_FILE,
+        """\
+--to FORMAT {breakpad}  format of the output: breakpad
+-o, --output OUT  file to write, - for standard output (default: FILE with .sym in place
+  of .gsym)
+--binary BINARY  take OS, architecture, ids, name and STACK records from the binary of
+  the GSYM file""",
+        IDENTITY_OPTIONS,
         VERBOSE,
         QUIET,
     ),

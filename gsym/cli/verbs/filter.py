@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from gsym.cli.grammar import (
     GSYM,
     Command,
-    Operand,
     Option,
     UsageError,
     scan_getopt,
@@ -22,7 +21,6 @@ from gsym.cli.options import (
     DEMANGLE,
     HEADER,
     JSON,
-    SERVER,
     STRICT,
     read_headers,
     uses_color,
@@ -41,8 +39,8 @@ from gsym.errors import GsymError
 from gsym.markup.dumps import coverage_lines, dump_record
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.outputs import Output
-from gsym.markup.settings import HEXDICT_FORMS, STYLES, FilterSettings, Style
-from gsym.markup.symbols import FUNCTION_NAMES, SymbolOptions
+from gsym.markup.settings import STYLES, FilterSettings, Style
+from gsym.markup.symbols import SymbolOptions
 from gsym.reports.log_stacks import LogStacks
 from gsym.writing.atomic_file import AtomicFile
 
@@ -67,17 +65,13 @@ _OF_LLVM = {
     "--gsym-file-directory": "--gsym-dir",
 }
 
-_MODULE_OPTIONS = (
-    *module_options("; in style llvm: none"),
-    Option(
-        "--server URL",
-        "URL of a symbolication server that looks up all addresses, instead of local "
-        "files",
-    ),
-    HEADER,
-)
+_MODULE_OPTIONS = f"""\
+{module_options("; in style llvm: none")}
+--server URL  URL of a symbolication server that looks up all addresses, instead of
+  local files
+{HEADER}"""
 # Options that name locations of modules.
-_PLACES = (*FILES, "--debuginfod", SERVER.name)
+_PLACES = (*FILES, "--debuginfod", "--server")
 
 
 def _scan_words(words: Sequence[str], options: Sequence[Option]) -> Scanned:
@@ -126,67 +120,39 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
 
 @Command(
     "gsym filter",
-    (Operand("[LOG...]", "log, plain or compressed; - is standard input (default)"),),
     (
-        Option(
-            "--style STYLE",
-            "rules to follow: spec (default), llvm, fuchsia",
-            choices=("spec", "llvm", "fuchsia"),
-        ),
-        *_MODULE_OPTIONS,
+        """\
+[LOG...]  log, plain or compressed; - is standard input (default)
+--style STYLE {spec|llvm|fuchsia}  rules to follow: spec (default), llvm, fuchsia""",
+        _MODULE_OPTIONS,
         COLOR,
-        Option(
-            "-f, --functions[=KIND]",
-            "names of functions: none, short, linkage (default)",
-            choices=FUNCTION_NAMES,
-            optional=FUNCTION_NAMES[0],
-        ),
-        Option("-i, --inlines", "show frames of inlined calls (default)"),
-        Option("--no-inlines", "omit frames of inlined calls; not in style llvm"),
-        *DEMANGLE,
-        Option("-s, --basenames", "print paths without folders"),
-        Option("--relativenames", "ignored: GSYM files have complete paths"),
-        Option(
-            "--context HOW",
-            "lines about loaded modules: summary (default), elide, keep",
-            choices=("summary", "elide", "keep"),
-        ),
-        Option(
-            "--hexdict[=HOW]",
-            "symbols of the values in a {{{hexdict}}}: notes (lines after it), inline, "
-            "plain (on a page: on hover), off; without HOW: notes",
-            choices=(*HEXDICT_FORMS, "off"),
-            optional=HEXDICT_FORMS[0],
-        ),
-        Option(
-            "--dumpfile",
-            "show each {{{dumpfile}}} in style llvm, too; implied by the next options",
-        ),
-        Option("--dumpfile-output FILE", "write all dumps as a JSON list"),
-        Option(
-            "--sancov DIR",
-            "folder of the .sancov files that a log names: their points are "
-            "symbolized into NAME.txt",
-        ),
-        Option(
-            "--demux REGEX",
-            "regular expression with a group for the process of a line; each process "
-            "has its own modules",
-        ),
-        Option(
-            "--join REGEX",
-            "regular expression for the beginning of a line that continues the line "
-            "before",
-        ),
+        """\
+-f, --functions[=KIND] {linkage|short|none}  names of functions: none, short, linkage
+  (default)
+-i, --inlines  show frames of inlined calls (default)
+--no-inlines  omit frames of inlined calls; not in style llvm""",
+        DEMANGLE,
+        """\
+-s, --basenames  print paths without folders
+--relativenames  ignored: GSYM files have complete paths
+--context HOW {summary|elide|keep}  lines about loaded modules: summary (default),
+  elide, keep
+--hexdict[=HOW] {notes|inline|plain|off}  symbols of the values in a {{{hexdict}}}:
+  notes (lines after it), inline, plain (on a page: on hover), off; without HOW: notes
+--dumpfile  show each {{{dumpfile}}} in style llvm, too; implied by the next options
+--dumpfile-output FILE  write all dumps as a JSON list
+--sancov DIR  folder of the .sancov files that a log names: their points are symbolized
+  into NAME.txt
+--demux REGEX  regular expression with a group for the process of a line; each process
+  has its own modules
+--join REGEX  regular expression for the beginning of a line that continues the line
+  before""",
         JSON,
-        Option(
-            "--to FORMAT",
-            "format: text (default), json (as --json), html: a page that shows details "
-            "on hover",
-            choices=("text", "json", "html"),
-        ),
-        Option("--summary", "report unresolved addresses at the end (default)"),
-        Option("--no-summary", "omit that report (default in style llvm)"),
+        """\
+--to FORMAT {text|json|html}  format: text (default), json (as --json), html: a page
+  that shows details on hover
+--summary  report unresolved addresses at the end (default)
+--no-summary  omit that report (default in style llvm)""",
         STRICT,
     ),
     """\
@@ -252,7 +218,7 @@ def filter_logs(values: Values) -> int:
 
 def _open_modules(values: Values, style: Style) -> Opening | Asking:
     sources = _sources(values, style)
-    url = values.text(SERVER.name)
+    url = values.text("--server")
     if url is not None:
         return _server(url, values, is_alone=not sources)
     return open_folders(values, sources, is_local=style.name != "llvm")
@@ -262,7 +228,7 @@ def _open_stacks(
     values: Values, style: Style, options: SymbolOptions
 ) -> LogStacks | None:
     """The answers to stacks of a log that are not markup; None with a server."""
-    if values.text(SERVER.name) is not None or style.name != "spec":
+    if values.text("--server") is not None or style.name != "spec":
         return None
     folders = values.texts("--gsym-dir") + values.texts("--debug-file-directory")
     existing = filter(os.path.isdir, folders)
@@ -299,7 +265,7 @@ def _debuginfod(style: Style) -> list[str]:
 def _server(url: str, values: Values, *, is_alone: bool) -> Asking:
     if not is_alone or any(map(values.texts, FILES)):
         names = "', '".join((*FILES, "--debuginfod"))
-        raise UsageError(f"option '{SERVER.name}' excludes '{names}'")
+        raise UsageError(f"option '--server' excludes '{names}'")
     from gsym.api.client.remote_symbolizer import RemoteSymbolizer
     from gsym.api.client.symbolication_client import ClientSettings, SymbolicationClient
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.cli import options
-from gsym.cli.grammar import Command, Operand, Values
+from gsym.cli.grammar import Command, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     "gsym find",
     (
         options.GSYM_FILE,
-        Operand(
-            "NAME...",
-            "name of a function, as the linker knows it or demangled, or "
-            "FUNCTION+OFFSET",
-        ),
+        """\
+NAME...  name of a function, as the linker knows it or demangled, or FUNCTION+OFFSET""",
+        options.ARCH,
+        options.JSON,
+        options.DEMANGLE,
+        options.STRICT,
+        options.VERBOSE,
     ),
-    (options.ARCH, options.JSON, *options.DEMANGLE, options.STRICT, options.VERBOSE),
     """\
 A demangled NAME may omit the parameters. If no function is called NAME, it is a
 pattern: * matches any text, ? any character, [ab] a or b. A line has the address range,
@@ -39,7 +40,7 @@ def find(values: Values) -> int:
     """Print the functions of each name; the exit code is 3 for misses under STRICT."""
     missed = False
     show, fields = options.text_names(values), options.json_names(values)
-    path, arch = values.operand("FILE"), values.text(options.ARCH.name)
+    path, arch = values.operand("FILE"), values.text("--arch")
     with open_gsym(path, values, arch, read_ahead=True) as reader:
         for name in values.operands("NAME"):
             functions, offset = _found(reader, name)

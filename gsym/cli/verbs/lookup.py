@@ -6,7 +6,7 @@ import sys
 
 import gsym.reading.reader
 from gsym.cli import options
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
+from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.gsym_input import find_for
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, printable_bytes, shortened, standard_input
@@ -27,27 +27,19 @@ if TYPE_CHECKING:
     "gsym lookup",
     (
         options.GSYM_FILE,
-        Operand(
-            "[ADDRESS...]",
-            "link-time address as nm prints it, 1f64 or 0x1f64 (digits alone, without "
-            "a leading zero, are decimal), or FUNCTION+OFFSET, such as main+0x40",
-        ),
-    ),
-    (
-        Option("--uuid HEX", "refuse FILE unless it has this id"),
+        """\
+[ADDRESS...]  link-time address as nm prints it, 1f64 or 0x1f64 (digits alone, without a
+  leading zero, are decimal), or FUNCTION+OFFSET, such as main+0x40
+--uuid HEX  refuse FILE unless it has this id""",
         options.ARCH,
-        Option("--stdin", "read addresses from standard input, one a line"),
+        "--stdin  read addresses from standard input, one a line",
         options.JSON,
-        Option("--oneline", "print one line for each address, callers after '<-'"),
-        Option(
-            "--load-address X",
-            "take addresses of a process that loaded the module at X",
-        ),
-        Option(
-            "--return-addresses", "take return addresses: look up the call before each"
-        ),
-        *options.DEMANGLE,
-        Option("--merged-functions", "also show other functions of the same code"),
+        """\
+--oneline  print one line for each address, callers after '<-'
+--load-address X  take addresses of a process that loaded the module at X
+--return-addresses  take return addresses: look up the call before each""",
+        options.DEMANGLE,
+        "--merged-functions  also show other functions of the same code",
         options.STRICT,
         options.VERBOSE,
     ),
@@ -71,7 +63,7 @@ def lookup(values: Values) -> int:
     if load_address is not None:
         base = options.parse_address(load_address, "option '--load-address'")
     reader, unsure = find_for(
-        path, values, values.text(options.ARCH.name), uuid=uuid, read_ahead=read_ahead
+        path, values, values.text("--arch"), uuid=uuid, read_ahead=read_ahead
     )
     with reader:
         session = _Session(reader, values, base, unsure)

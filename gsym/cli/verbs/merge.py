@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gsym.cli import options
-from gsym.cli.grammar import Operand, Option, Values
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_lines, warn
 from gsym.conversion.merging import MergeReport, merge_files
@@ -13,20 +12,20 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gsym.cli.grammar import Values
+
 _CHOSEN = ("if_changed", "output_version", "byteorder", "segment_size", "index")
 
 
 @options.OutputCommand(
     "gsym merge",
-    (Operand("FILE...", "GSYM file"),),
     (
-        options.output_option("file to write, - for standard output"),
-        Option(
-            "--force",
-            "merge files even if their UUIDs or base addresses differ; the output has "
-            "the first UUID and the lowest base address",
-        ),
-        *options.convert_options(*_CHOSEN),
+        """\
+FILE...  GSYM file
+-o, --output OUT  file to write, - for standard output
+--force  merge files even if their UUIDs or base addresses differ; the output has the
+  first UUID and the lowest base address""",
+        options.convert_options(*_CHOSEN),
         options.STRICT,
         options.QUIET,
     ),

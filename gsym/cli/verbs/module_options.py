@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Option, Values, usage_errors
+from gsym.cli.grammar import Values, usage_errors
 from gsym.cli.options import STORE_TO_READ
 
 TYPE_CHECKING = bool()
@@ -16,30 +16,18 @@ if TYPE_CHECKING:
 FILES = ("--gsym-dir", "--debug-file-directory", "--store", "--source")
 
 
-def module_options(remark: str = "") -> tuple[Option, ...]:
+def module_options(remark: str = "") -> str:
     """The options."""
-    return (
-        Option(
-            "--gsym-dir DIR...",
-            "folder of GSYM files, debug files, binaries or Breakpad files, named by "
-            "build id or otherwise",
-        ),
-        Option(
-            "--debug-file-directory DIR...",
-            "folder of debug files by build id (default: /usr/lib/debug" + remark + ")",
-        ),
-        STORE_TO_READ,
-        Option(
-            "--source SOURCE...",
-            "source of missing modules, which go into the store: a folder, URL, ..., "
-            "as for 'gsym store prefetch'",
-        ),
-        Option(
-            "--debuginfod",
-            "fetch missing modules from the servers in DEBUGINFOD_URLS into the store",
-        ),
-        Option("--no-debuginfod", "do not ask these servers (default)"),
-    )
+    return f"""\
+--gsym-dir DIR...  folder of GSYM files, debug files, binaries or Breakpad files, named
+  by build id or otherwise
+--debug-file-directory DIR...  folder of debug files by build id (default:
+  /usr/lib/debug{remark})
+{STORE_TO_READ}
+--source SOURCE...  source of missing modules, which go into the store: a folder, URL,
+  ..., as for 'gsym store prefetch'
+--debuginfod  fetch missing modules from the servers in DEBUGINFOD_URLS into the store
+--no-debuginfod  do not ask these servers (default)"""
 
 
 SYMBOL_OPTIONS = module_options()

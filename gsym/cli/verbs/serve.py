@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 
-from gsym.cli.grammar import Command, Option, UsageError, Values
+from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.options import STORE
 from gsym.cli.program import EXIT_FAILED, EXIT_USAGE
 from gsym.cli.terminal import describe, printable
@@ -45,46 +45,29 @@ _TEXTS = {
 
 @Command(
     "gsym serve",
-    (),
     (
-        Option("--host ADDRESS", "address to listen on (default: 127.0.0.1)"),
-        Option(
-            "-p, --port PORT", "port to listen on (default: 8000; 0: any free port)"
-        ),
-        Option("--workers N", "worker processes (default: 1)"),
+        """\
+--host ADDRESS  address to listen on (default: 127.0.0.1)
+-p, --port PORT  port to listen on (default: 8000; 0: any free port)
+--workers N  worker processes (default: 1)""",
         STORE,
-        Option(
-            "--source SOURCE...",
-            "source of modules that the store lacks: a folder, or the URL of a symbol "
-            "server (default: the current folder)",
-        ),
-        Option("--config FILE...", "TOML file with settings"),
-        Option("--path-map OLD=NEW...", "prefix of source paths to replace in answers"),
-        Option(
-            "--source-map OLD=TEMPLATE...",
-            "download location of source files: {path} in TEMPLATE is replaced by the "
-            "part of the path after OLD",
-        ),
-        Option("--root-path PATH", "path prefix that a proxy removes"),
-        Option("--enable-source", "answer /source/v1: source files of --source-root"),
-        Option(
-            "--source-root [OLD=]DIR...",
-            "folder whose source files may be read; OLD is its path in the debug "
-            "information",
-        ),
-        Option("--enable-asm", "answer /asm/v1: code of the binaries of --binary-dir"),
-        Option(
-            "--binary-dir DIR...",
-            "folder of binaries to disassemble, found by id or name",
-        ),
-        Option(
-            "--limit NAME=VALUE...", "set a limit of the server, such as max_body=16MiB"
-        ),
-        Option("--set NAME=VALUE...", "set any other setting"),
-        Option(
-            "--check-config", "check all settings and the files they name, and exit"
-        ),
-        Option("--print-config", "print the settings in effect as TOML, and exit"),
+        """\
+--source SOURCE...  source of modules that the store lacks: a folder, or the URL of a
+  symbol server (default: the current folder)
+--config FILE...  TOML file with settings
+--path-map OLD=NEW...  prefix of source paths to replace in answers
+--source-map OLD=TEMPLATE...  download location of source files: {path} in TEMPLATE is
+  replaced by the part of the path after OLD
+--root-path PATH  path prefix that a proxy removes
+--enable-source  answer /source/v1: source files of --source-root
+--source-root [OLD=]DIR...  folder whose source files may be read; OLD is its path in
+  the debug information
+--enable-asm  answer /asm/v1: code of the binaries of --binary-dir
+--binary-dir DIR...  folder of binaries to disassemble, found by id or name
+--limit NAME=VALUE...  set a limit of the server, such as max_body=16MiB
+--set NAME=VALUE...  set any other setting
+--check-config  check all settings and the files they name, and exit
+--print-config  print the settings in effect as TOML, and exit""",
     ),
     """\
 Each setting is also read from the environment, for example --port from GSYM_PORT; flags

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from gsym.cli import options
-from gsym.cli.grammar import Command, Option, Values
+from gsym.cli.grammar import Command, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.terminal import cut_middle, print_json, printable
 from gsym.reading.statistics import (
@@ -52,13 +52,13 @@ _INFO_TYPES = (
 
 @Command(
     "gsym stats",
-    (options.GSYM_FILE,),
     (
+        options.GSYM_FILE,
         options.JSON,
-        *options.DEMANGLE,
+        options.DEMANGLE,
         options.ARCH,
         options.VERBOSE,
-        Option("--top N", "number of functions and directories to list (default: 10)"),
+        "--top N  number of functions and directories to list (default: 10)",
     ),
     """\
 A function takes the bytes of its record: size, name, lines, inlined calls and what
@@ -69,7 +69,7 @@ def stats(values: Values) -> int:
     path = values.operand("FILE")
     top = values.number("--top")
     top = _TOP if top is None else top
-    with open_gsym(path, values, values.text(options.ARCH.name)) as reader:
+    with open_gsym(path, values, values.text("--arch")) as reader:
         statistics = measure(reader)
         entries = list(footprints(reader))
     functions, folders = biggest(entries, top), directories(entries)[:top]

@@ -8,8 +8,8 @@ import time
 from fnmatch import fnmatchcase
 from glob import escape as glob_escape
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
-from gsym.cli.options import JSON, QUIET, STORE, output_option
+from gsym.cli.grammar import Command, UsageError, Values
+from gsym.cli.options import JSON, QUIET, STORE
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import (
     describe,
@@ -33,19 +33,17 @@ if TYPE_CHECKING:
     from gsym.modules.key import Attempt
     from gsym.store.entries import Entry
 
-NAMES = Operand(
-    "[NAME...]", "only modules with a matching name; `*` matches any characters"
-)
-MODULE = Operand("MODULE", "NAME/ID, a debug id, a build id, or the name of one module")
+NAMES = "[NAME...]  only modules with a matching name; `*` matches any characters"
+MODULE = "MODULE  NAME/ID, a debug id, a build id, or the name of one module"
 _LEVELS = ("names", "lines", "inlined calls")
 
 
 def open_store(values: Values) -> Store:
     """The store named on the command line, or the default one."""
-    path = values.text(STORE.name) or default_store()
+    path = values.text("--store") or default_store()
     if "://" in path:
         raise UsageError(
-            f"option '{STORE.name}': '{path.partition('?')[0]}' is not a folder; gsym "
+            f"option '--store': '{path.partition('?')[0]}' is not a folder; gsym "
             "store add, filter, symbolicate and trace take a URL"
         )
     return Store(path)
@@ -138,8 +136,7 @@ _LEFT_ALIGNED = {at for at, title in enumerate(_TITLES) if title not in _NUMBERS
 
 @Command(
     "gsym store list",
-    (NAMES,),
-    (STORE, JSON),
+    (NAMES, STORE, JSON),
     "Modules are sorted by name. The exit code is 1 if a module is damaged.",
 )
 def list_modules(values: Values) -> int:
@@ -195,7 +192,7 @@ _LABELS = {
 _TIMES = {"added", "last_used"}
 
 
-@Command("gsym store info", (MODULE,), (STORE, JSON))
+@Command("gsym store info", (MODULE, STORE, JSON))
 def show_module(values: Values) -> int:
     """Print the properties of one module."""
     store = existing_store(values)
@@ -230,14 +227,13 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 @Command(
     "gsym store get",
-    (MODULE,),
     (
+        MODULE,
         STORE,
-        output_option("copy the file to OUT"),
-        Option(
-            "--original KIND",
-            "the stored file that the module was made from: sym, ranges or debuginfo",
-        ),
+        """\
+-o, --output OUT  copy the file to OUT
+--original KIND  the stored file that the module was made from: sym, ranges or
+  debuginfo""",
         JSON,
     ),
     """\
@@ -276,18 +272,13 @@ _KINDS = {"breakpad": "sym", "gsym": "gsym"}
 
 @Command(
     "gsym store export",
-    (NAMES,),
     (
+        NAMES,
         STORE,
-        output_option(
-            "folder, or archive (.zip, .tar, .tar.gz, .tar.xz) to write; or s3, gs or "
-            "az URL to publish at"
-        ),
-        Option(
-            "--to FORMAT",
-            "format: .sym files of breakpad (default), or gsym",
-            choices=tuple(_KINDS),
-        ),
+        """\
+-o, --output OUT  folder, or archive (.zip, .tar, .tar.gz, .tar.xz) to write; or s3, gs
+  or az URL to publish at
+--to FORMAT {breakpad|gsym}  format: .sym files of breakpad (default), or gsym""",
         QUIET,
     ),
     """\

@@ -11,7 +11,7 @@ from string import hexdigits
 from tempfile import TemporaryDirectory
 
 from gsym.cli import options
-from gsym.cli.grammar import Command, Operand, Option, Values, usage_errors
+from gsym.cli.grammar import Command, Values, usage_errors
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, progress_for, warn
 from gsym.cli.verbs.store import entry_record, open_store, print_attempts
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from gsym.store.entries import Resolution
 
-KEEP_ORIGINAL = Option("--keep-original", "keep a copy of each file with its module")
+KEEP_ORIGINAL = "--keep-original  keep a copy of each file with its module"
 _KEYWORDS = ("data_symbols", "debug_file_directories", "debuginfod", "symbol_servers")
 _DONE = ("added", "replaced", "kept")
 
@@ -42,28 +42,19 @@ _DONE = ("added", "replaced", "kept")
 @Command(
     "gsym store add",
     (
-        Operand(
-            "PATH...",
-            "binary, dSYM bundle, PDB, Breakpad or GSYM file, compressed or not; .zip "
-            "or .tar archive or package (.deb, .rpm) of these; folder, including all "
-            "below it",
-        ),
-    ),
-    (
+        """\
+PATH...  binary, dSYM bundle, PDB, Breakpad or GSYM file, compressed or not; .zip or
+  .tar archive or package (.deb, .rpm) of these; folder, including all below it""",
         options.STORE_TO_FILL,
-        *options.convert_options("threads"),
+        options.convert_options("threads"),
         KEEP_ORIGINAL,
-        *options.convert_options(*_KEYWORDS),
-        *options.IDENTITY_OPTIONS,
-        Option("--origin TEXT", "label of the source (default: the path)"),
-        Option(
-            "--max-members N",
-            "maximum number of files in an archive (default: 1000000)",
-        ),
-        Option(
-            "--max-inflated SIZE",
-            "maximum inflated size of an archive or a compressed file (default: 32GiB)",
-        ),
+        options.convert_options(*_KEYWORDS),
+        options.IDENTITY_OPTIONS,
+        """\
+--origin TEXT  label of the source (default: the path)
+--max-members N  maximum number of files in an archive (default: 1000000)
+--max-inflated SIZE  maximum inflated size of an archive or a compressed file (default:
+  32GiB)""",
         options.JSON,
         options.QUIET,
     ),
@@ -75,10 +66,10 @@ that is not a folder was skipped.""",
 )
 def add(values: Values) -> int:
     """Add the files; print a line for each module, then the counts."""
-    url = values.text(options.STORE_TO_FILL.name) or ""
+    url = values.text("--store") or ""
     if not url.startswith(BUCKETS):
         return _add_to(open_store(values), values)
-    with usage_errors(f"option '{options.STORE_TO_FILL.name}'"):
+    with usage_errors("option '--store'"):
         bucket = BucketStore(url)
     with TemporaryDirectory(prefix="gsym-") as folder:
         store = Store(folder)
@@ -170,14 +161,14 @@ def _add_record(store: Store, outcome: FileOutcome) -> dict[str, object]:
 
 @Command(
     "gsym store import",
-    (Operand("PLACE", "folder, other store, or s3://..., gs://..., az://..."),),
     (
+        "PLACE  folder, other store, or s3://..., gs://..., az://...",
         options.STORE,
-        *(each for each in options.TRANSFER_OPTIONS if each.metavar),
-        *options.convert_options("threads"),
-        Option("--again", "import all files again"),
+        options.TRANSFER_LIMITS,
+        options.convert_options("threads"),
+        "--again  import all files again",
         KEEP_ORIGINAL,
-        *options.convert_options("data_symbols"),
+        options.convert_options("data_symbols"),
         options.JSON,
         options.QUIET,
     ),
@@ -229,19 +220,16 @@ _JOBS = 8
 @Command(
     "gsym store prefetch",
     (
-        Operand(
-            "LIST",
-            "file with lines NAME ID, NAME/ID or ID, or with JSON of a symbolication "
-            "request; - for standard input",
-        ),
-    ),
-    (
+        """\
+LIST  file with lines NAME ID, NAME/ID or ID, or with JSON of a symbolication request; -
+  for standard input""",
         options.STORE,
         options.SOURCE,
-        *options.TRANSFER_OPTIONS,
-        Option("-j, --threads N", "modules at a time (default: 8)"),
-        *options.convert_options("data_symbols"),
-        Option("--retry", "request modules again that were not found recently"),
+        options.TRANSFER_LIMITS,
+        options.ALLOW_PRIVATE,
+        "-j, --threads N  modules at a time (default: 8)",
+        options.convert_options("data_symbols"),
+        "--retry  request modules again that were not found recently",
         options.STRICT,
         options.JSON,
         options.QUIET,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from gsym.cli.grammar import Command, Option, UsageError, Values
+from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.options import JSON, QUIET, STORE
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for
@@ -26,21 +26,14 @@ if TYPE_CHECKING:
 
 @Command(
     "gsym store gc",
-    (),
     (
         STORE,
-        Option(
-            "--max-size SIZE", "maximum total size of the files, such as 500M or 20GiB"
-        ),
-        Option(
-            "--max-age TIME", "maximum time since a module was used, such as 30d or 12h"
-        ),
-        Option("--min-free SIZE", "minimum free space of the file system"),
-        Option(
-            "--cache",
-            "collect the cache of converted binaries instead of a store; without "
-            "--max-size, clear it",
-        ),
+        """\
+--max-size SIZE  maximum total size of the files, such as 500M or 20GiB
+--max-age TIME  maximum time since a module was used, such as 30d or 12h
+--min-free SIZE  minimum free space of the file system
+--cache  collect the cache of converted binaries instead of a store; without --max-size,
+  clear it""",
         JSON,
     ),
     """\
@@ -79,15 +72,12 @@ def collect(values: Values) -> int:
 
 @Command(
     "gsym store verify",
-    (),
     (
         STORE,
-        Option(
-            "--repair",
-            "remove damaged modules, broken links and files left by killed processes; "
-            "create missing links",
-        ),
-        Option("--quick", "do not read GSYM files completely"),
+        """\
+--repair  remove damaged modules, broken links and files left by killed processes;
+  create missing links
+--quick  do not read GSYM files completely""",
         JSON,
         QUIET,
     ),
@@ -124,12 +114,11 @@ _RESERVE = 4  # factor, for modules that were added meanwhile
 
 @Command(
     "gsym store misses",
-    (),
     (
         STORE,
-        Option("--limit N", "show N modules (default: 20)"),
+        "--limit N  show N modules (default: 20)",
         JSON,
-        Option("--clear", "clear the negative cache: ask sources again"),
+        "--clear  clear the negative cache: ask sources again",
     ),
     """\
 Lists modules that no source had, the most requested first, with the answer of each

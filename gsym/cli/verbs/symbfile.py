@@ -7,7 +7,7 @@ import os
 import sys
 
 from gsym.cli import options
-from gsym.cli.grammar import Command, Operand, Option, Values, usage_errors
+from gsym.cli.grammar import Command, Values, usage_errors
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, print_lines, printable, table_lines
 from gsym.model import NO_FUNCTION
@@ -21,13 +21,12 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SYMBFILE = Operand("FILE", "symbfile, plain or compressed by zstd")
+SYMBFILE = "FILE  symbfile, plain or compressed by zstd"
 
 
 @Command(
     "gsym symbfile dump",
-    (SYMBFILE,),
-    (options.JSON,),
+    (SYMBFILE, options.JSON),
     "A damaged file is printed up to the damage; the error names its byte offset.",
 )
 def dump(values: Values) -> int:
@@ -42,7 +41,7 @@ def dump(values: Values) -> int:
     return 0
 
 
-@Command("gsym symbfile stats", (SYMBFILE,), (options.JSON,))
+@Command("gsym symbfile stats", (SYMBFILE, options.JSON))
 def show_statistics(values: Values) -> int:
     """Measure one file and print the result."""
     path = values.operand("FILE")
@@ -86,8 +85,7 @@ def _stats_lines(
 
 @Command(
     "gsym symbfile verify",
-    (SYMBFILE,),
-    (options.JSON, options.QUIET),
+    (SYMBFILE, options.JSON, options.QUIET),
     """\
 Checks the order and the nesting of inlined calls, overlaps, line tables and missing
 fields. A note reports missing information, such as bytes without a line. The exit code
@@ -115,8 +113,12 @@ def verify_records(values: Values) -> int:
 
 @Command(
     "gsym symbfile lookup",
-    (SYMBFILE, Operand("ADDRESS...", "link-time address: 1f64, 0x1f64, or decimal")),
-    (options.JSON, options.STRICT),
+    (
+        SYMBFILE,
+        "ADDRESS...  link-time address: 1f64, 0x1f64, or decimal",
+        options.JSON,
+        options.STRICT,
+    ),
     """\
 Return pads are used for their own addresses (return addresses minus 1), ranges for all
 others. Functions are printed innermost first. The complete file is read: for many
@@ -152,14 +154,12 @@ def _lookup_lines(address: int, chain: tuple[ChainFrame, ...]) -> Iterator[str]:
 
 @Command(
     "gsym symbfile id",
-    (Operand("FILE...", "executable as it is deployed"),),
     (
-        Option(
-            "--kernel",
-            "FILE is a Linux kernel or kernel module, whose FileID is made from its "
-            "build id",
-        ),
-        Option("--kernel-debug", "FILE is the debug file of a kernel or kernel module"),
+        """\
+FILE...  executable as it is deployed
+--kernel  FILE is a Linux kernel or kernel module, whose FileID is made from its build
+  id
+--kernel-debug  FILE is the debug file of a kernel or kernel module""",
         options.JSON,
     ),
     "A line has the FileID in hexadecimal, in base64 for headers, and the file.",
@@ -182,13 +182,12 @@ def print_ids(values: Values) -> int:
 
 @options.OutputCommand(
     "gsym symbfile convert",
-    (Operand("FILE...", "symbfile with ranges; give all parts"),),
     (
-        options.output_option(
-            "file to write, - for standard output (default: the first FILE with .gsym "
-            "added)"
-        ),
-        *options.convert_options("output_version", "byteorder", "uuid"),
+        """\
+FILE...  symbfile with ranges; give all parts
+-o, --output OUT  file to write, - for standard output (default: the first FILE with
+  .gsym added)""",
+        options.convert_options("output_version", "byteorder", "uuid"),
         options.JSON,
         options.QUIET,
     ),

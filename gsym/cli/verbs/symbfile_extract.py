@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from gsym.cli import options
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, usage_errors
+from gsym.cli.grammar import Command, UsageError, Values, usage_errors
 from gsym.cli.terminal import print_json, print_lines, printable, progress_for, times
 from gsym.conversion.report_text import input_warning_lines
 from gsym.errors import GsymError
@@ -16,19 +16,15 @@ from gsym.symbfile.extraction import (
     check_output,
     extract as extract_symbfiles,
 )
-from gsym.symbfile.names import STYLES
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-NAMES = Option(
-    "--names STYLE",
-    "symblib: demangled, without template arguments (default); full: demangled; "
-    "mangled: linkage names",
-    choices=tuple(STYLES),
-)
+NAMES = """\
+--names STYLE {symblib|full|mangled}  symblib: demangled, without template arguments
+  (default); full: demangled; mangled: linkage names"""
 _KEYWORDS = ("arch", "debug_file_directories", "debuginfod", "dwp", "threads")
 CONVERSION_OPTIONS = options.convert_options(*_KEYWORDS)
 RECORD_KINDS: dict[str, tuple[str, ...]]
@@ -69,29 +65,19 @@ def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
 
 @Command(
     "gsym symbfile extract",
-    (Operand("INPUT", "input of 'gsym convert', or a GSYM file"),),
     (
-        Option(
-            "--kind KIND",
-            "ranges: functions, inlined calls and lines (default); returnpads: the "
-            "functions at each call; both",
-            choices=tuple(RECORD_KINDS),
-        ),
-        options.output_option(
-            "output file; of both OUT.ranges.symbfile and OUT.returnpads.symbfile "
-            "(default: INPUT with these endings)"
-        ),
-        Option(
-            "--binary FILE",
-            "binary with the machine code, for return pads (default: INPUT)",
-        ),
+        """\
+INPUT  input of 'gsym convert', or a GSYM file
+--kind KIND {ranges|returnpads|both}  ranges: functions, inlined calls and lines
+  (default); returnpads: the functions at each call; both
+-o, --output OUT  output file; of both OUT.ranges.symbfile and OUT.returnpads.symbfile
+  (default: INPUT with these endings)
+--binary FILE  binary with the machine code, for return pads (default: INPUT)""",
         NAMES,
-        Option(
-            "--part-size SIZE",
-            "write several files of about SIZE bytes, OUT-0, OUT-1, ...; further parts "
-            "of an earlier extraction are removed",
-        ),
-        *CONVERSION_OPTIONS,
+        """\
+--part-size SIZE  write several files of about SIZE bytes, OUT-0, OUT-1, ...; further
+  parts of an earlier extraction are removed""",
+        CONVERSION_OPTIONS,
         options.JSON,
         options.QUIET,
     ),

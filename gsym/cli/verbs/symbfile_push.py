@@ -15,7 +15,7 @@ from gsym.api.client.symbfile_client import (
     UploadFolder,
     UploadSettings,
 )
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
+from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, print_lines, progress_for
@@ -48,48 +48,25 @@ if TYPE_CHECKING:
 @Command(
     "gsym symbfile push",
     (
-        Operand(
-            "[SYMBFILE...]", "parts to send for EXECUTABLE (default: extracted from it)"
-        ),
-    ),
-    (
-        Option(
-            "-e, --executable EXECUTABLE...",
-            "executable as deployed: the source of FileID and machine code",
-        ),
-        Option(
-            "-d, --debug-file FILE...",
-            "symbols of EXECUTABLE: input of 'gsym convert', or a GSYM file; one for "
-            "each EXECUTABLE, in the same order",
-        ),
-        Option("-u, --url URL", "URL of the server"),
-        *API_KEY_OPTIONS,
-        Option(
-            "--kind KIND",
-            "ranges, returnpads or both (default)",
-            choices=tuple(symbfile_extract.RECORD_KINDS),
-        ),
-        Option(
-            "--part-size SIZE",
-            f"approximate size of a part (default: {exact_size(PART_SIZE)})",
-        ),
-        Option(
-            "--kernel",
-            "EXECUTABLE is a Linux kernel or kernel module, whose FileID is made from "
-            "its build id",
-        ),
+        """\
+[SYMBFILE...]  parts to send for EXECUTABLE (default: extracted from it)
+-e, --executable EXECUTABLE...  executable as deployed: the source of FileID and machine
+  code
+-d, --debug-file FILE...  symbols of EXECUTABLE: input of 'gsym convert', or a GSYM
+  file; one for each EXECUTABLE, in the same order
+-u, --url URL  URL of the server""",
+        API_KEY_OPTIONS,
+        f"""\
+--kind KIND {{ranges|returnpads|both}}  ranges, returnpads or both (default)
+--part-size SIZE  approximate size of a part (default: {exact_size(PART_SIZE)})
+--kernel  EXECUTABLE is a Linux kernel or kernel module, whose FileID is made from its
+  build id""",
         symbfile_extract.NAMES,
-        *symbfile_extract.CONVERSION_OPTIONS,
-        Option(
-            "--timeout TIME", "time for the server to respond to a part (default: 300s)"
-        ),
-        Option(
-            "--attempts N",
-            "maximum attempts to send a part after temporary failures (default: 8)",
-        ),
-        Option(
-            "--dry-run DIR", "send nothing: write the requests to a new or empty folder"
-        ),
+        symbfile_extract.CONVERSION_OPTIONS,
+        """\
+--timeout TIME  time for the server to respond to a part (default: 300s)
+--attempts N  maximum attempts to send a part after temporary failures (default: 8)
+--dry-run DIR  send nothing: write the requests to a new or empty folder""",
         JSON,
         QUIET,
     ),

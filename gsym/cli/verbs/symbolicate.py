@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import groupby, islice
 
 from gsym.cli import options
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, usage_errors
+from gsym.cli.grammar import Command, UsageError, Values, usage_errors
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, standard_input, warn
 from gsym.containers.recognition import recognise_file, refuse
@@ -48,64 +48,35 @@ _NO_REPORT = (
 @Command(
     "gsym symbolicate",
     (
-        Operand(
-            "[FILE...]",
-            "crash report, log, backtrace, core file, minidump, or stacks as JSON of "
-            "the symbolication API; - is standard input (default); with --pid or "
-            "--kernel also addresses",
-        ),
-    ),
-    (
-        Option(
-            "--source SOURCE...",
-            "place to search for modules, in order: a folder, which is searched for "
-            "files by their ids and names, or a server or bucket as for 'gsym store "
-            "prefetch'",
-        ),
+        """\
+[FILE...]  crash report, log, backtrace, core file, minidump, or stacks as JSON of the
+  symbolication API; - is standard input (default); with --pid or --kernel also
+  addresses
+--source SOURCE...  place to search for modules, in order: a folder, which is searched
+  for files by their ids and names, or a server or bucket as for 'gsym store
+  prefetch'""",
         options.STORE_TO_READ,
-        Option("--maps FILE", "memory map of the process: a copy of /proc/PID/maps"),
-        Option(
-            "--load-address MODULE=ADDRESS...",
-            "start address of a module in the process",
-        ),
-        Option(
-            "--pid PID",
-            "look up addresses of this process, given as operands or in a text",
-        ),
-        Option(
-            "--kernel",
-            "look up addresses of the running kernel, given as operands or in a text",
-        ),
-        Option(
-            "--kernel-base ADDRESS",
-            "address of _text in the kernel (default: from /proc/kallsyms)",
-        ),
-        Option("--core FILE...", "core file to symbolicate, as FILE is"),
-        Option("--module NAME", "module to assume for addresses without one"),
-        Option(
-            "--return-addresses",
-            "take all addresses as return addresses: the calls are before them",
-        ),
-        Option("--exact-addresses", "take all addresses as those of instructions"),
-        Option(
-            "--context N",
-            "also print this number of source lines before and after that of each call",
-        ),
-        Option(
-            "--path-map OLD=NEW...",
-            "replace the prefix OLD of source paths by NEW to find the files",
-        ),
-        Option(
-            "--registers",
-            "also print registers and instruction of the thread of a dump that crashed",
-        ),
-        Option("--explain", "also print what was tried for each module and frame"),
+        """\
+--maps FILE  memory map of the process: a copy of /proc/PID/maps
+--load-address MODULE=ADDRESS...  start address of a module in the process
+--pid PID  look up addresses of this process, given as operands or in a text
+--kernel  look up addresses of the running kernel, given as operands or in a text
+--kernel-base ADDRESS  address of _text in the kernel (default: from /proc/kallsyms)
+--core FILE...  core file to symbolicate, as FILE is
+--module NAME  module to assume for addresses without one
+--return-addresses  take all addresses as return addresses: the calls are before them
+--exact-addresses  take all addresses as those of instructions
+--context N  also print this number of source lines before and after that of each call
+--path-map OLD=NEW...  replace the prefix OLD of source paths by NEW to find the files
+--registers  also print registers and instruction of the thread of a dump that crashed
+--explain  also print what was tried for each module and frame""",
         options.JSON,
         options.SERVER,
         options.HEADER,
-        Option("--user-agent TEXT", "User-Agent header to send to the server"),
-        Option("--compress", "compress requests by gzip"),
-        Option("--timeout TIME", "time without data from the server (default: 300s)"),
+        """\
+--user-agent TEXT  User-Agent header to send to the server
+--compress  compress requests by gzip
+--timeout TIME  time without data from the server (default: 300s)""",
         options.STRICT,
     ),
     """\

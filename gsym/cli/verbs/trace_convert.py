@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.grammar import Command, Option, UsageError, Values
+from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, print_lines, warn
@@ -55,13 +55,10 @@ _OWN_ENDINGS = {".json": CHROME, ".fxt": TRACE}
 _MAX_REASONS = 10
 
 
-def to_option(forms: tuple[str, ...], by_default: str) -> Option:
+def to_option(forms: tuple[str, ...], by_default: str) -> str:
     """The option that names a format."""
-    return Option(
-        "--to FORMAT",
-        f"format: {', '.join(forms)} (default: {by_default})",
-        choices=forms,
-    )
+    what = f"format: {', '.join(forms)} (default: {by_default})"
+    return f"--to FORMAT {{{'|'.join(forms)}}}  {what}"
 
 
 def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
@@ -109,7 +106,7 @@ class _Conversion:
         name, form = self._source.name, self._form
         value, title = self._value(profile), os.path.basename(name)
         data = write_form(profile, form, value=value, title=title, roots=roots)
-        path = self._values.text(OUTPUT.name)
+        path = self._values.text("--output")
         write_output(path, (data,), is_text=form != "pprof")
         report_losses(profile, self.left_out, name, form)
         return {
@@ -137,9 +134,9 @@ class _Conversion:
         source, values, converter = self._source, self._values, ChromeJson()
         value = chosen_value(profile, values)
         has_times = all(sample.time is not None for sample in profile.samples)
-        if values.text(VALUE.name) and has_times and profile.value_types[value] != TIME:
+        if values.text("--value") and has_times and profile.value_types[value] != TIME:
             text = f"'{CHROME}' draws these samples by their times, not by a value"
-            raise UsageError(f"option '{VALUE.name}': {text}")
+            raise UsageError(f"option '--value': {text}")
         records: Iterable[Record] = ()
         if source.trace is not None:
             source.trace.selection = source.selection
@@ -149,7 +146,7 @@ class _Conversion:
         if profile.samples:
             records = sample_events(profile, value, records)
         pieces = (each.encode("utf-8", "replace") for each in converter.pieces(records))
-        write_output(values.text(OUTPUT.name), pieces, is_text=True)
+        write_output(values.text("--output"), pieces, is_text=True)
         if converter.closed:
             count = converter.closed
             warn(f"{source.name}: {count} durations or operations end with the trace")
@@ -165,15 +162,15 @@ class _Conversion:
 
 @Command(
     "gsym trace convert",
-    (PROFILE,),
     (
+        PROFILE,
         OUTPUT,
         to_option(ALL_FORMS, "by the name of the output"),
         JSON,
         VALUE,
         ROOTS,
-        *PROFILE_OPTIONS,
-        *FILTERS,
+        PROFILE_OPTIONS,
+        FILTERS,
         STRICT,
     ),
     f"""\
@@ -190,7 +187,7 @@ def convert(values: Values) -> int:
     form, roots = chosen_form(values, ALL_FORMS), chosen_roots(values)
     if form is None:
         raise UsageError(f"option '--to' is required: {', '.join(ALL_FORMS)}")
-    if values.flag(JSON.name) and values.text(OUTPUT.name) in {None, "-"}:
+    if values.flag("--json") and values.text("--output") in {None, "-"}:
         raise UsageError("option '--json' needs '-o FILE': both go to standard output")
     profile = None
     with open_profile_input(values) as source:
@@ -203,8 +200,8 @@ def convert(values: Values) -> int:
             if form == "firefox" and (store := open_store(None, ())) is not None:
                 set_debug_ids(profile, store)
             made = conversion.write(profile, roots)
-        if values.flag(JSON.name):
-            path = values.text(OUTPUT.name)
+        if values.flag("--json"):
+            path = values.text("--output")
             print_json({"input": source.name, "output": path, "form": form, **made})
     return source.exit_code(profile)
 
@@ -229,7 +226,7 @@ def _write_part(source: ProfileInput, values: Values) -> dict[str, object]:
                 yield encoder.take()
         yield encoder.take()
 
-    write_output(values.text(OUTPUT.name), pieces(), is_text=False)
+    write_output(values.text("--output"), pieces(), is_text=False)
     if dropped:
         warn(f"{source.name}: dropped: records that cannot be written ({dropped})")
     return {"dropped": dropped}
@@ -237,19 +234,19 @@ def _write_part(source: ProfileInput, values: Values) -> dict[str, object]:
 
 @Command(
     "gsym trace symbolize",
-    (PROFILE,),
     (
+        PROFILE,
         OUTPUT,
         to_option(
             SYMBOLIZED_FORMS,
             "by the name of the output, else pprof of pprof, collapsed of others",
         ),
         JSON,
-        *SYMBOL_OPTIONS,
+        SYMBOL_OPTIONS,
         VALUE,
         ROOTS,
-        *PROFILE_OPTIONS,
-        *FILTERS,
+        PROFILE_OPTIONS,
+        FILTERS,
         STRICT,
     ),
     f"""\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gsym.cli.grammar import Command, Option, Values
-from gsym.cli.options import JSON, STRICT, output_option
+from gsym.cli.grammar import Command, Values
+from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, printable
 from gsym.cli.verbs import trace_options, trace_profile
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
@@ -15,20 +15,18 @@ from gsym.profiles.model import Profile, resolution
 
 @Command(
     "gsym trace flame",
-    (trace_options.PROFILE,),
     (
-        output_option("output file (default: FILE with .html added)"),
-        Option(
-            "--diff FILE",
-            "earlier profile; colours show functions that take more or less than in it",
-        ),
-        Option("--title TEXT", "title of the page"),
+        trace_options.PROFILE,
+        """\
+-o, --output OUT  output file (default: FILE with .html added)
+--diff FILE  earlier profile; colours show functions that take more or less than in it
+--title TEXT  title of the page""",
         JSON,
         trace_options.VALUE,
         trace_options.ROOTS,
-        *SYMBOL_OPTIONS,
-        *trace_options.PROFILE_OPTIONS,
-        *trace_options.FILTERS,
+        SYMBOL_OPTIONS,
+        trace_options.PROFILE_OPTIONS,
+        trace_options.FILTERS,
         STRICT,
     ),
     f"""\

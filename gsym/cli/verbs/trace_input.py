@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Operand, Values
-from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import progress_for, times, warn
 from gsym.cli.verbs.trace_options import read_selection
@@ -24,10 +22,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from gsym.cli.grammar import Values
     from gsym.fxt.decoder import Columns, Counts, Filter, Problem
     from gsym.profiles.opening import RepeatableInput
 
-TRACE = Operand("FILE", "Fuchsia trace; - is standard input")
+TRACE = "FILE  Fuchsia trace; - is standard input"
 _EVERYTHING = Selection()
 _MAX_PROBLEMS = 5
 _PROVIDERS = ("provider_info", "provider_event")
@@ -156,7 +155,7 @@ class TraceInput:
         has_errors = self._read is not None and (
             self.counts().problems or self.problems
         )
-        return EXIT_INCOMPLETE if values.flag(STRICT.name) and has_errors else 0
+        return EXIT_INCOMPLETE if values.flag("--strict") and has_errors else 0
 
     @property
     def size(self) -> int | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Operand, Option, UsageError, Values, usage_errors
-from gsym.cli.options import output_option
+from gsym.cli.grammar import UsageError, Values, usage_errors
 from gsym.conditions import Moment, Selection, parse_moment
 from gsym.writing.atomic_file import AtomicFile
 
@@ -13,49 +12,29 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PROFILE = Operand(
-    "FILE",
-    "Fuchsia trace, pprof, OpenTelemetry, perf.data, perf script, collapsed stacks, "
-    "Chrome JSON, .cpuprofile, speedscope, Firefox, addresses; - is standard input",
-)
-VALUE = Option(
-    "--value TYPE",
-    "which values of the samples to sum, by type or number (default: the last)",
-)
-PROFILE_OPTIONS = (
-    Option(
-        "--build-ids FILE",
-        "file of build ids and paths, as perf buildid-list prints them",
-    ),
-    Option(
-        "--fields FIELDS",
-        "fields that perf script -F printed, where its text does not tell them: "
-        "comm,tid,time,ip,sym,dso",
-    ),
-    Option("--build-id HEX", "build id of the module of bare addresses"),
-    Option(
-        "--return-addresses",
-        "take addresses of callers (pprof), or all bare addresses, as return addresses",
-    ),
-)
-ROOTS = Option(
-    "--roots ROOTS",
-    "begin stacks with process, thread, or process,thread (collapsed, flame graphs)",
-)
-FILTERS = (
-    Option(
-        "--from-time TIME",
-        "only from this time on: 1.5ms from the start, @1.5ms by the clock",
-    ),
-    Option("--to-time TIME", "only before this time"),
-    Option("--process PATTERN...", "only processes with this koid or name"),
-    Option("--thread PATTERN...", "only threads with this koid or name"),
-    Option(
-        "--category PATTERN...",
-        "only this category; for samples: a module in the stack",
-    ),
-    Option("--name PATTERN...", "only this name; for samples: a function in the stack"),
-)
+PROFILE = """\
+FILE  Fuchsia trace, pprof, OpenTelemetry, perf.data, perf script, collapsed stacks,
+  Chrome JSON, .cpuprofile, speedscope, Firefox, addresses; - is standard input"""
+VALUE = """\
+--value TYPE  which values of the samples to sum, by type or number (default: the
+  last)"""
+PROFILE_OPTIONS = """\
+--build-ids FILE  file of build ids and paths, as perf buildid-list prints them
+--fields FIELDS  fields that perf script -F printed, where its text does not tell them:
+  comm,tid,time,ip,sym,dso
+--build-id HEX  build id of the module of bare addresses
+--return-addresses  take addresses of callers (pprof), or all bare addresses, as return
+  addresses"""
+ROOTS = """\
+--roots ROOTS  begin stacks with process, thread, or process,thread (collapsed, flame
+  graphs)"""
+FILTERS = """\
+--from-time TIME  only from this time on: 1.5ms from the start, @1.5ms by the clock
+--to-time TIME  only before this time
+--process PATTERN...  only processes with this koid or name
+--thread PATTERN...  only threads with this koid or name
+--category PATTERN...  only this category; for samples: a module in the stack
+--name PATTERN...  only this name; for samples: a function in the stack"""
 FILTER_HELP = """\
 A TIME is a number with ns, us, ms or s. In a PATTERN, * matches any text, ? any
 character, [ab] a or b. One pattern of each given option must match.
@@ -78,11 +57,11 @@ def _moment(values: Values, option: str) -> Moment | None:
     text = values.text(option)
     if text is None:
         return None
-    with usage_errors(f"option '{option}'"):
+    with usage_errors("option '{option}'"):
         return parse_moment(text)
 
 
-OUTPUT = output_option("output file (default and -: standard output)")
+OUTPUT = "-o, --output OUT  output file (default and -: standard output)"
 
 
 def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) -> None:
@@ -102,8 +81,8 @@ def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) ->
 
 def chosen_roots(values: Values) -> tuple[str, ...]:
     """The first frames of stacks, from the option `ROOTS`."""
-    text = values.text(ROOTS.name)
+    text = values.text("--roots")
     roots = tuple(text.split(",")) if text else ()
     if not {"process", "thread"}.issuperset(roots):
-        raise UsageError(f"option '{ROOTS.name}': expected process, thread or both")
+        raise UsageError("option '--roots': expected process, thread or both")
     return roots

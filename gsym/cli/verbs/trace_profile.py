@@ -6,11 +6,10 @@ from collections import Counter
 from contextlib import contextmanager, nullcontext
 
 from gsym.cli.grammar import UsageError, Values, usage_errors
-from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import warn
-from gsym.cli.verbs.module_options import SYMBOL_OPTIONS, open_profile_modules
-from gsym.cli.verbs.trace_options import VALUE, read_selection
+from gsym.cli.verbs.module_options import FILES, open_profile_modules
+from gsym.cli.verbs.trace_options import read_selection
 from gsym.conditions import Selection
 from gsym.errors import GsymError
 from gsym.profiles import opening
@@ -51,7 +50,7 @@ class ProfileInput:
 
     def exit_code(self, profile: Profile | None = None) -> int:
         """See `TraceInput.exit_code`; also 3 if a module of *profile* is unsure."""
-        if profile is not None and profile.unsure and self._values.flag(STRICT.name):
+        if profile is not None and profile.unsure and self._values.flag("--strict"):
             return EXIT_INCOMPLETE
         return 0 if self.trace is None else self.trace.exit_code(self._values)
 
@@ -143,7 +142,7 @@ def open_profile_input(values: Values, operand: str = "FILE") -> Iterator[Profil
 
 def chosen_values(profile: Profile, values: Values) -> tuple[int, ...]:
     """The requested value type, else those of all events, by their indexes."""
-    if profile.events and values.text(VALUE.name) is None:
+    if profile.events and values.text("--value") is None:
         return profile.events
     return (chosen_value(profile, values),)
 
@@ -155,12 +154,12 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
     events, or the last; the other events are counted as a loss.
     """
     types = [each.type for each in profile.value_types]
-    text = values.text(VALUE.name)
+    text = values.text("--value")
     if text is None:
         if default is None:
             default = profile.default_value
         for other in profile.events[1:]:
-            kind = f"samples of '{types[other]}': see {VALUE.name}"
+            kind = f"samples of '{types[other]}': see --value"
             count = sum(bool(sample.values[other]) for sample in profile.samples)
             profile.losses[kind] = count
         first = profile.events[0] if profile.events else len(types) - 1
@@ -170,7 +169,7 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
     if text.isdecimal() and int(text[:20]) < len(types):
         return int(text[:20])
     known = ", ".join(f"{each.type} ({each.unit})" for each in profile.value_types)
-    raise UsageError(f"option '{VALUE.name}': no values '{text}', only {known}")
+    raise UsageError(f"option '--value': no values '{text}', only {known}")
 
 
 def report_losses(
@@ -193,11 +192,7 @@ def unsure_rows(profile: Profile) -> list[dict[str, str]]:
 
 def symbolize_profile(profile: Profile, values: Values) -> None:
     """Symbolize a profile by the options `SYMBOL_OPTIONS`."""
-    is_asked = any(
-        values.has(each.name) and values.texts(each.name)
-        for each in SYMBOL_OPTIONS
-        if each.metavar
-    )
+    is_asked = values.has("--source") and any(map(values.texts, FILES))
     if is_asked or profile.needs_symbols:
         from gsym.profiles.symbolizing import bound_functions, symbolize
 

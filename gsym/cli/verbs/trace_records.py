@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 
-from gsym.cli.grammar import Command, Option, Values
+from gsym.cli.grammar import Command, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, print_lines, printable
 from gsym.cli.verbs.trace_contents import dump_samples, profile_info
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@Command("gsym trace info", (PROFILE,), (JSON, *FILTERS, STRICT), FILTER_HELP)
+@Command("gsym trace info", (PROFILE, JSON, FILTERS, STRICT), FILTER_HELP)
 def info(values: Values) -> int:
     """Describe one file."""
     source = RepeatableInput(values.operand("FILE"))
@@ -96,8 +96,7 @@ def _provider(provider: dict[str, Any]) -> str:
 
 @Command(
     "gsym trace dump",
-    (PROFILE,),
-    (JSON, *FILTERS, STRICT),
+    (PROFILE, JSON, FILTERS, STRICT),
     f"""\
 {FILTER_HELP}
 A line has the offset of the record, the time in seconds, and names with koids. A
@@ -128,11 +127,11 @@ _KINDS = ("trace_info", "blob", "large_blob", "large_blob_with_metadata")
 
 @Command(
     "gsym trace blobs",
-    (TRACE,),
     (
-        Option("--extract DIR", "write each stream to a file in DIR"),
+        TRACE,
+        "--extract DIR  write each stream to a file in DIR",
         JSON,
-        *FILTERS,
+        FILTERS,
         STRICT,
     ),
     f"""\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gsym.cli.grammar import Command, Option, Values
+from gsym.cli.grammar import Command, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, printable
 from gsym.cli.verbs.trace_contents import profile_stats
@@ -25,16 +25,14 @@ if TYPE_CHECKING:
 
 @Command(
     "gsym trace stats",
-    (PROFILE,),
     (
+        PROFILE,
         LIMIT,
-        Option(
-            "--unmatched",
-            "also count begins without an end and ends without a begin; takes longer, "
-            "and memory for all events",
-        ),
+        """\
+--unmatched  also count begins without an end and ends without a begin; takes longer,
+  and memory for all events""",
         JSON,
-        *FILTERS,
+        FILTERS,
         STRICT,
     ),
     f"""\

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 
-from gsym.cli.grammar import Option, Values
 from gsym.cli.terminal import print_lines, table_lines
 from gsym.fxt.record_formats import seconds
 from gsym.profiles.top import GROUPS
@@ -15,15 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from gsym.cli.grammar import Values
+
 _DEFAULT_LIMIT = 20
-BY = Option(
-    "--by GROUP",
-    f"a row for each: {', '.join(GROUPS)} (default: function)",
-    choices=GROUPS,
+BY = (
+    f"--by GROUP {{{'|'.join(GROUPS)}}}  a row for each: {', '.join(GROUPS)} (default: "
+    "function)"
 )
-LIMIT = Option(
-    "--limit N", f"number of rows of a table; 0: all (default: {_DEFAULT_LIMIT})"
-)
+LIMIT = f"--limit N  number of rows of a table; 0: all (default: {_DEFAULT_LIMIT})"
 _UNITS = {
     "nanoseconds": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
     "bytes": (*BINARY_UNITS, (1, "B")),
@@ -68,12 +66,12 @@ def _numbered(described: dict[str, Any]) -> str:
 
 def chosen_group(values: Values) -> str:
     """The group of the option `BY`."""
-    return values.choice(BY.name) or "function"
+    return values.choice("--by") or "function"
 
 
 def row_limit(values: Values) -> int | None:
     """The number of rows of the option `LIMIT`; None: all."""
-    given = values.number(LIMIT.name)
+    given = values.number("--limit")
     return _DEFAULT_LIMIT if given is None else given or None
 
 
@@ -88,7 +86,7 @@ def print_table(
     print_lines(table_lines([headers, *rows[:limit]], width))
     count = len(rows) if count is None else count
     if limit is not None and limit < count:
-        print(f"and {count - limit} more: {LIMIT.name} 0 shows all")
+        print(f"and {count - limit} more: --limit 0 shows all")
 
 
 def amount(number: float, unit: str) -> str:

@@ -38,8 +38,17 @@ _BARS = 16
 
 @Command(
     "gsym trace top",
-    (PROFILE,),
-    (BY, LIMIT, JSON, VALUE, *SYMBOL_OPTIONS, *PROFILE_OPTIONS, *FILTERS, STRICT),
+    (
+        PROFILE,
+        BY,
+        LIMIT,
+        JSON,
+        VALUE,
+        SYMBOL_OPTIONS,
+        PROFILE_OPTIONS,
+        FILTERS,
+        STRICT,
+    ),
     f"""\
 {FILTER_HELP}
 The column own counts samples with the function innermost, total those with it anywhere

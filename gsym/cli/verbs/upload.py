@@ -6,7 +6,7 @@ import os
 import sys
 
 from gsym.api.client.upload_client import StoredModule, UploadClient
-from gsym.cli.grammar import Command, Operand, Option, Values
+from gsym.cli.grammar import Command, Values
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable, progress_for
@@ -35,15 +35,13 @@ _STOPPING = frozenset({0, 401, 403, 404, 405, 507})
 @Command(
     "gsym upload",
     (
-        Operand(
-            "PATH...", "file that 'gsym convert' reads, or a folder with such files"
-        ),
-    ),
-    (
-        Option("--server URL", "URL of the server (required)"),
-        *API_KEY_OPTIONS,
-        Option("--all", "also send what the server has already"),
-        Option("--dry-run", "send nothing; list what would be sent"),
+        """\
+PATH...  file that 'gsym convert' reads, or a folder with such files
+--server URL  URL of the server (required)""",
+        API_KEY_OPTIONS,
+        """\
+--all  also send what the server has already
+--dry-run  send nothing; list what would be sent""",
         JSON,
         QUIET,
     ),
@@ -90,7 +88,7 @@ class _Uploading:
 
     def __init__(self, client: UploadClient, values: Values) -> None:
         self._client = client
-        self._is_json = values.flag(JSON.name)
+        self._is_json = values.flag("--json")
         self._is_quiet = values.flag("--quiet") or self._is_json
         self._sends_all = values.flag("--all")
         self._is_dry = values.flag("--dry-run")

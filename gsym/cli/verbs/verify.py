@@ -6,7 +6,7 @@ import os
 from itertools import islice
 
 from gsym.cli import options
-from gsym.cli.grammar import Command, Option, UsageError, Values
+from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for, warn
@@ -34,18 +34,16 @@ _SHOWN = 50
 
 @Command(
     "gsym verify",
-    (options.GSYM_FILE,),
     (
-        Option(
-            "--against BINARY",
-            "compare functions, rows and inlined calls with the DWARF of BINARY, as a "
-            "second decoder reads it, and all else with a new conversion: of an ELF, "
-            "Mach-O or PE file, a PDB or a Breakpad .sym file",
-        ),
-        Option("--sample N", "compare only N compilation units, spread over BINARY"),
+        options.GSYM_FILE,
+        """\
+--against BINARY  compare functions, rows and inlined calls with the DWARF of BINARY, as
+  a second decoder reads it, and all else with a new conversion: of an ELF, Mach-O or PE
+  file, a PDB or a Breakpad .sym file
+--sample N  compare only N compilation units, spread over BINARY""",
         options.ARCH,
-        *options.convert_options("path_map"),
-        *options.convert_options(*options.SEARCH),
+        options.convert_options("path_map"),
+        options.convert_options(*options.SEARCH),
         options.JSON,
         options.QUIET,
         options.VERBOSE,
@@ -67,7 +65,7 @@ def check(values: Values) -> int:
     if path_map and binary is None:
         raise UsageError("option '--path-map' needs '--against'")
     if not _holds_gsym(path):
-        with open_gsym(path, values, values.text(options.ARCH.name)) as reader:
+        with open_gsym(path, values, values.text("--arch")) as reader:
             path = reader.path or path
         if not os.path.exists(path):
             reason = "it cannot be cached: set GSYM_CACHE_DIR to a writable folder"

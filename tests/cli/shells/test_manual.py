@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.cli.grammar import Operand, Option
+from gsym.cli.grammar import read_declarations
 from gsym.cli.main import find_command
 from gsym.cli.shells.completion import SHELLS
 from gsym.cli.shells.manual import manual_files, manual_page
@@ -74,12 +74,14 @@ def test_a_page_in_the_language_of_man() -> None:
     program = Program(
         "app run",
         "do it",
-        (Operand("FILE", "what to read"),),
-        (
-            Option("--size N", "how\nmuch"),
-            Option("--hidden", ""),
-            Option("--kind[=a|b]", "which", optional="a"),
-            Option("--name X...", "who"),
+        *read_declarations(
+            """\
+FILE  what to read
+--size N  how
+  much
+--hidden
+--kind[=a|b]  which
+--name X...  who"""
         ),
         {},
         "First.\n\n  app -x '\\d'\n\nLast.\n.dots\n'quotes'\n  end",
