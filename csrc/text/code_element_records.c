@@ -71,6 +71,11 @@ static void put_json_frame(const markup_work *work, const code_answer *answer,
     text_put_char(text, '}');
 }
 
+/* Put why there is no frame, in the words of `DAMAGED` in gsym/model.py. */
+static void put_reason(const markup_work *work, const code_answer *answer) {
+    put_chars(work, answer->is_damaged ? "damaged record" : work->module->reason);
+}
+
 void put_json_answer(const markup_work *work, const code_answer *answer) {
     const gsym_markup_module *module = work->module;
     gsym_text *text = work->text;
@@ -88,7 +93,7 @@ void put_json_answer(const markup_work *work, const code_answer *answer) {
     text_put_char(text, ']');
     if (answer->count == 0) {
         text_put_literal(text, ", \"reason\": \"");
-        put_chars(work, module->reason);
+        put_reason(work, answer);
         text_put_char(text, '"');
     }
     text_put_literal(text, "}\n");
@@ -116,5 +121,5 @@ void put_html_detail(const markup_work *work, const code_answer *answer) {
     }
     if (answer->count > 0) return;
     text_put_char(text, '\n');
-    put_chars(work, work->module->reason);
+    put_reason(work, answer);
 }

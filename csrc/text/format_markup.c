@@ -197,7 +197,14 @@ static gsym_status put_answer(const void *of_work, uint64_t place, gsym_error *e
     GSYM_TRY(text_next_frames(text, work.module->image, element.linked, &answer.frames,
                               &answer.count, error));
     answer.is_merged = answer.count > 0 && !markup_wants(work.job, GSYM_MARKUP_INLINES);
-    if (answer.count == 0) ++work.module->unknown;
+    answer.is_damaged = answer.count == 0 && work.module->image != NULL &&
+                        queue_found(&text->queue)->count == FRAMES_UNKNOWN;
+    if (answer.is_damaged) {
+        ++work.module->damaged;
+        work.module->damaged_at = element.linked;
+    } else if (answer.count == 0) {
+        ++work.module->unknown;
+    }
     put_log_text(&work, line, begin);
     put_code_element(&work, &answer, line, begin, size);
     put_log_text(&work, line + element.end, size - element.end);

@@ -98,7 +98,8 @@ def _modules_text(modules: list[ModuleWork], *, has_errors: bool) -> bytes:
     if errors := {
         clean_text(label): _errors(module)
         for label, module in named.items()
-        if module.problem or (has_errors and module.is_wanted and not module.is_found)
+        if module.problem
+        or (has_errors and module.is_wanted and (module.damage or not module.is_found))
     }:
         answer["module_errors"] = errors
     return b"],%b" % msgspec.json.encode(answer)[1:-1]
@@ -122,6 +123,8 @@ def _errors(work: ModuleWork) -> list[dict[str, str]]:
     if work.key is None:
         text = f"invalid debug id '{work.debug_id}'"
         return [{"name": "InvalidBreakpadId", "message": text}]
+    if work.damage:
+        return [{"name": "FileRefused", "message": clean_text(work.damage)}]
     attempts = work.module.attempts if work.module is not None else ()
     said = [
         {

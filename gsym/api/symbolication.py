@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from array import array
 
+from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey, key_of_debug_id
 
 TYPE_CHECKING = bool()
@@ -30,6 +31,7 @@ class ModuleWork:
 
     __slots__ = (
         "code_id",
+        "damage",
         "debug_id",
         "key",
         "module",
@@ -47,6 +49,7 @@ class ModuleWork:
         self.debug_id: str = debug_id  # as in the request
         self.code_id: str = code_id  # as in the request; "" if it has none
         self.problem: str = ""  # why it is not looked up
+        self.damage: str = ""  # why records of its file cannot be read
         # of its frames, from its base, in the order of the request
         self.offsets: array[int] = array("Q")
         # indexes of unknown offsets, which are 0 in *offsets*
@@ -111,7 +114,11 @@ class ModuleWork:
         base = self.module.reader.header.base_address
         placed = set()
         for at, (name, offset) in named.items():
-            found = names.find(name)
+            try:
+                found = names.find(name)
+            except FormatError as error:
+                self.damage = str(error)
+                return
             starts = {each.start for each in found if offset < max(each.size, 1)}
             place = starts.pop() + offset - base if len(starts) == 1 else -1
             if place >= 0:  # the call before the first function is not in the module
@@ -129,7 +136,9 @@ class ModuleWork:
         if self.module is not None and self.module.reader is not None:
             for first in range(0, len(self.offsets), _MOST_AT_ONCE):
                 part = self.offsets[first : first + _MOST_AT_ONCE]
-                yield first, len(part), self.module.lookup_many(part)
+                frames = self.module.lookup_many(part)
+                self.damage = self.damage or str(frames.damage or "")
+                yield first, len(part), frames
 
     def add(self, offset: int) -> None:
         """Add an offset; -1 is unknown."""

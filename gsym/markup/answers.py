@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.markup.elements import Backtrace, Data, Element, Pc
-from gsym.model import UINT64_MAX
+from gsym.model import DAMAGED, UINT64_MAX
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -41,7 +41,8 @@ class Answer(NamedTuple):
             return "not in any module of the log"
         if isinstance(self.element, Data):
             return self.symbols.reason or self.symbols.no_variable
-        return self.symbols.reason or NO_SYMBOL
+        is_damaged = self.symbols.damage_at(self.linked)
+        return self.symbols.reason or (DAMAGED if is_damaged else NO_SYMBOL)
 
 
 NO_SYMBOL = "no symbol at this address"

@@ -49,13 +49,14 @@ class Failures:
         if answer.segment is None or answer.symbols is None:
             self._nowhere += 1
         else:
-            self._count(answer.segment.module, answer.reason, 1)
+            damage = answer.symbols.damage_at(answer.linked)
+            self._count(answer.segment.module, damage or answer.reason, 1)
 
     def count_in(
-        self, module: LoadedModule, symbols: ModuleSymbols, count: int
+        self, module: LoadedModule, symbols: ModuleSymbols, count: int, damage: str
     ) -> None:
-        """Count code addresses in a module that have no symbol."""
-        self._count(module, symbols.reason or NO_SYMBOL, count)
+        """Count code addresses in a module that have no symbol, maybe by damage."""
+        self._count(module, damage or symbols.reason or NO_SYMBOL, count)
 
     def _count(self, module: LoadedModule, reason: str, count: int) -> None:
         key = module.build_id, module.name[:_LONGEST_LINE], reason

@@ -30,7 +30,8 @@ _SEGMENTS_PER_LINE = 64  # passed to the engine in the time one line takes
 class LineRuns:
     """Filters runs of lines of one process; for one thread at a time.
 
-    *count_unknown* receives the number of unresolved addresses of a module.
+    *count_unknown* receives the number of unresolved addresses of a module, and what
+    damage they are at, or "".
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class LineRuns:
         symbols: Symbols,
         space: AddressSpace,
         output: Output,
-        count_unknown: Callable[[LoadedModule, ModuleSymbols, int], object],
+        count_unknown: Callable[[LoadedModule, ModuleSymbols, int, str], object],
     ) -> None:
         self._needs_reader = settings.style.reports_each_failure
         self._symbols = symbols
@@ -87,7 +88,7 @@ class LineRuns:
         names = ffi.NULL if self._names is None else self._names.handle
         assert self._text is not None  # noqa: S101 - it is ready
         for record in self._module_records:
-            record.unknown = 0
+            record.unknown = record.damaged = 0
         try:
             return self._text.answer(
                 lib.gsym_text_markup,
@@ -102,7 +103,10 @@ class LineRuns:
                 known, self._module_records, strict=True
             ):
                 if record.unknown:
-                    self._count_unknown(module, symbols, record.unknown)
+                    self._count_unknown(module, symbols, record.unknown, "")
+                if record.damaged:
+                    damage = symbols.damage_at(record.damaged_at)
+                    self._count_unknown(module, symbols, record.damaged, damage)
 
     def _is_ready(self) -> bool:
         """Whether the engine has the current segments.
@@ -172,7 +176,7 @@ class LineRuns:
             reader is not None and reader.mapped.file is not None for reader in readers
         ]
         modules = [
-            (image, *text, 0, mapped, code)
+            (image, *text, 0, 0, 0, mapped, code)
             for image, text, mapped, code in zip(
                 images, texts, is_map, codes, strict=True
             )

@@ -10,7 +10,7 @@ from gsym.engine.native import to_bytes, to_str
 from gsym.errors import GsymError
 from gsym.markup.failures import doubt
 from gsym.markup.short_names import short_name
-from gsym.model import Lookup, join_path
+from gsym.model import DAMAGED, Lookup, join_path
 from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.records import NamedTuple
 from gsym.writing.data_part import open_data_part
@@ -74,6 +74,8 @@ class ModuleSymbols:
         self._frames: BoundedCache[int, tuple[Location, ...]] = BoundedCache(
             _MAX_ANSWERS
         )
+        self._damaged: BoundedCache[int, bool] = BoundedCache(_MAX_ANSWERS)
+        self._damage = ""  # the first that was met
 
     @property
     def is_available(self) -> bool:
@@ -103,6 +105,11 @@ class ModuleSymbols:
         if frames is None:
             frames = self._frames.keep(address, self._look_up(address))
         return frames
+
+    def damage_at(self, address: int) -> str:
+        """Damage of the file if an address is at a damaged record, else ""."""
+        is_damaged = not self.frames(address) and self._damaged.get(address)
+        return self._damage if is_damaged else ""
 
     def variable(self, address: int) -> tuple[bytes, int] | None:
         """The variable or function at a link-time address, and the offset in it."""
@@ -143,8 +150,10 @@ class ModuleSymbols:
             return ()
         try:
             lookup = reader.lookup(address)
-        except GsymError:
-            return ()  # a damaged record affects its own addresses only
+        except GsymError as error:  # damage affects its own addresses only
+            self._damage = self._damage or f"{DAMAGED}: {error}"
+            self._damaged.keep(address, True)  # noqa: FBT003
+            return ()
         return () if lookup is None else self._locations(lookup)
 
     def _locations(self, lookup: Lookup) -> tuple[Location, ...]:

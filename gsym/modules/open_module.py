@@ -7,7 +7,7 @@ from array import array
 
 from gsym.errors import GsymError
 from gsym.model import UINT64_MAX
-from gsym.modules.key import tried_text
+from gsym.modules.key import Attempt, tried_text
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gsym.containers.machine_code import MachineCode
     from gsym.conversion.identity import Saying
     from gsym.modules.function_names import FunctionNames
-    from gsym.modules.key import Attempt
     from gsym.reading.frames import Frames
     from gsym.reading.reader import Reader
     from gsym.store.entries import Entry
@@ -112,6 +111,19 @@ class OpenModule:
         """The module for one who has another file of it, or other doubts."""
         copy = OpenModule(self.entry, self.reader, self.attempts, unsure=unsure)
         copy.path, copy.is_cached = path, self.is_cached
+        return copy
+
+    def is_in(self, error: GsymError) -> bool:
+        """Whether an error is in its GSYM file."""
+        return self.reader is not None and self.reader.path == error.path
+
+    def refused(self, error: GsymError) -> OpenModule:
+        """The module without its GSYM file, in which *error* is."""
+        path = error.path or self.path
+        failed = Attempt(path, "refused", str(error).removeprefix(f"{path}: "))
+        before = [each for each in self.attempts if each.outcome != "found"]
+        copy = OpenModule(self.entry, None, (*before, failed))
+        copy.path, copy.find_files = self.path, self.find_files
         return copy
 
     def open_reader(self) -> Reader:

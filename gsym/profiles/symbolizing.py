@@ -265,8 +265,9 @@ def _frames(
         locations = map(profile.locations.__getitem__, indexes)
         places += link_addresses(locations, mapping, base, segments)
     addresses = array("Q", [place for place in places if place is not None])
-    rows = iter(_rows(reader.lookup_many(addresses, misses=False), len(addresses)))
-    missing = (), f"no function of {reader.path} at this address"
+    found = reader.lookup_many(addresses, misses=False)
+    rows = iter(_rows(found, len(addresses)))
+    missing = (), str(found.damage or f"no function of {reader.path} at this address")
     unloaded = (), "not in a segment of its binary"
     for place in places:
         frames = () if place is None else next(rows)

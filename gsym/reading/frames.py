@@ -8,6 +8,7 @@ from gsym.arguments import choice_of, flag_of, integer_of, items_of, refusal
 from gsym.engine.demangling import demangle as demangled
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import bytes_of, ffi, kept_view, lib, new_object
+from gsym.errors import FormatError
 from gsym.model import DAMAGED, NO_FUNCTION, UINT64_MAX, join_path
 from gsym.records import NamedTuple
 
@@ -231,6 +232,16 @@ class Frames:
         """Whether the address of each row has an answer."""
         reasons = self.reason.tobytes()
         return memoryview(reasons.translate(_IS_ZERO)).cast("?")
+
+    @property
+    def damage(self) -> FormatError | None:
+        """The damage of the first address with a damaged record; None without one."""
+        try:
+            for address in self._addresses if self.damaged else ():
+                self.tables.look_up(address)
+        except FormatError as error:
+            return error
+        return None
 
     @property
     def reasons(self) -> list[str]:

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain, pairwise
 from time import perf_counter
 
+from gsym.errors import GsymError
 from gsym.memory.stack_parts import (
     NO_FRAMES,
     NO_MODULE,
@@ -228,11 +229,20 @@ class ReportWork:
         self._callers: set[int] = set()  # modules with return addresses
         self._kept_parts: Sequence[str | StackFrame] = ()
         self._frames: list[StackFrame] = []
+        self._named = self.modules  # all of the report
         asked = {part.module for part in stack.contents if type(part) is StackFrame}
         for alike in {each.alike for each in stack.contents if type(each) is ReadLine}:
             asked.update(alike.pattern.modules)
-        for number in asked - {NO_MODULE}:
-            self.modules[number].is_asked = True
+        self._asked = [self.modules[number] for number in asked - {NO_MODULE}]
+        self._ask()
+
+    def _ask(self) -> None:
+        """Begin with all modules that a frame may be in."""
+        self.modules = self._named
+        self._starts.clear()
+        self._callers.clear()
+        for module in self._asked:
+            module.is_asked = True
 
     def _take(self, parts: Sequence[str | StackFrame]) -> None:
         """Take the parts of the report, and list the frames of each module."""
@@ -282,9 +292,29 @@ class ReportWork:
     def answer(self) -> Report:
         """The report, when the modules are open.
 
+        One whose GSYM file is damaged is missing, for this reason.
+
         Raises:
-            GsymError: A file is damaged.
+            GsymError: A file of no module is damaged.
         """
+        report = None
+        while report is None:
+            report = self._answer()
+        return report
+
+    def _answer(self) -> Report | None:
+        """The report; None if a module was refused, so that all begins anew."""
+        try:
+            return self._answer_all()
+        except GsymError as error:
+            for each in self._named:
+                if each.module is not None and each.module.is_in(error):
+                    each.module = each.module.refused(error)
+                    self._ask()
+                    return None
+            raise
+
+    def _answer_all(self) -> Report:
         self._settle()
         answers: list[ReportFrame] = [NO_ANSWER] * len(self._frames)
         notes = list(self._stack.notes)
@@ -579,10 +609,10 @@ class ReportWork:
             several.setdefault((own, is_return), {})[at] = address
         base = reader.header.base_address
         for (own, _), asked in several.items():
-            text_left = self._answer_all(own, base, asked, answers, text_left)
+            text_left = self._answer_from(own, base, asked, answers, text_left)
         return text_left
 
-    def _answer_all(
+    def _answer_from(
         self,
         reader: Reader,
         base: int,
@@ -677,6 +707,8 @@ def _calls_at(
         by: Bytes from there to the address where the instruction ends.
     """
     frames = reader.lookup_many(asked, misses=False)
+    if (damage := frames.damage) is not None:
+        raise damage
     tables = frames.tables
     inlined, offsets = frames.inlined.tolist(), frames.offset.tolist()
     names = [*map(tables.strings.__getitem__, frames.name)]

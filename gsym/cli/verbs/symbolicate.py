@@ -14,6 +14,7 @@ from gsym.cli.terminal import printable, standard_input, warn
 from gsym.containers.recognition import recognise_file, refuse
 from gsym.errors import GsymError
 from gsym.garbage_collection import no_garbage_collection
+from gsym.modules.key import tried_text
 from gsym.reports.link_addresses import NOT_PLACED
 from gsym.reports.passages import FileText, LongText, open_text, seekable
 from gsym.reports.report import SEVERAL
@@ -275,7 +276,9 @@ def _print_report(
     for note in report.notes:
         warn(note, "gsym symbolicate")
     for module in _missing(report):
-        warn(f"no symbols: {printable(module.name)}", "gsym symbolicate")
+        refused = (each for each in module.attempts if each.outcome == "refused")
+        why = ": ".join(filter(None, (module.name, tried_text(refused))))
+        warn(f"no symbols: {printable(why)}", "gsym symbolicate")
     doubts = list(report.doubts())
     for doubt in doubts:
         warn(printable(doubt), "gsym symbolicate")
