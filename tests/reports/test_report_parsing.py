@@ -563,6 +563,23 @@ def test_the_thread_that_crashed_has_its_registers_in_ips_reports(name: str) -> 
 
 
 @pytest.mark.parametrize(
+    "key", ["triggered", "crashed", "is_crashed", "crash_thread", "crashing_thread"]
+)
+@pytest.mark.parametrize("value", [True, False])
+def test_json_says_which_thread_crashed(key: str, value: bool) -> None:  # noqa: FBT001
+    """As `crash_thread` in the core_backtrace of ABRT."""
+    frame = {
+        "address": 0x555555555180,
+        "build_id": "5f" * 20,
+        "build_id_offset": 0x1180,
+        "file_name": "/usr/bin/app",
+    }
+    threads = [{"frames": [frame]}, {key: value, "frames": [frame]}]
+    report = gsym.symbolicate(json.dumps({"stacktrace": threads}))
+    assert [each.is_crashed for each in report.threads] == [False, value]
+
+
+@pytest.mark.parametrize(
     "line", ["f367642ba4 fd60f05845 7750937213", "a1b2c 0x7f12ab1000", "123+456 1+2"]
 )
 def test_a_number_is_no_module(line: str) -> None:

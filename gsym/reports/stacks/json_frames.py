@@ -80,7 +80,9 @@ _FUNCTION = regex(
 _IN_BRACKETS = regex(r"\[([^\[\]]{1,1024})\]$")
 _THREAD_NAME = regex(r"(?:thread)?name|queue")
 _TRUST = regex(r"trust|kind|type")
-_CRASHED = regex(r"(?:is)?(?:crashed|triggered|crashing|faulting|threadattributed)")
+_CRASHED = regex(
+    r"(?:is)?(?:crash(?:ed|ing)?|triggered|faulting|threadattributed)(?:thread)?"
+)
 _CRASHED_INDEX = regex(r"(?:crashing|crashed|faulting|requesting)thread(?:index)?")
 _REASON = regex(r"(?:crash|exception|signal|sub)?(?:reason|type|kind|signal)")
 _IS_REASON = regex(r"SIG[A-Z]{2}|EXC_|EXCEPTION_")
