@@ -560,6 +560,14 @@ F0101 12:00:00.000000  4711 app.cc:12] Check failed: state
     @              (nil)  (unknown)
 """
 
+ABSEIL = """\
+*** SIGSEGV received at time=1700000000 on cpu 3 ***
+PC: @     0x55d1c0ffe020  (unknown)  leaf
+    @     0x55d1c0ffe110         32  (unknown)
+    @     0x55d1c0ffe200  (unknown)  (unknown)
+55d1c0ffd000-55d1c1000000 r-xp 00000000 08:01 1 /opt/app
+"""
+
 BACKWARD = """\
 Stack trace (most recent call last):
 #1    Object "/opt/app", at 0x55d1c0ffe110, in middle
@@ -917,6 +925,7 @@ RECORDED = (
     Recorded("std-llvm", "std::stacktrace", STD_LLVM, "- -"),
     Recorded("chromium", "Chromium stack", CHROMIUM, "leaf:102 middle:200"),
     Recorded("glog", "glog", GLOG, "- -"),
+    Recorded("abseil", "glog", ABSEIL, "leaf:102 middle:200 middle:215"),
     Recorded("backward", "backward-cpp", BACKWARD, "middle:200 leaf:101", 2),
     Recorded("systemtap", "SystemTap", SYSTEMTAP, "leaf:101 middle:200"),
     Recorded(

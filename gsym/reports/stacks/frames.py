@@ -98,8 +98,13 @@ _STACKTRACE_WINDOWS = regex(
 _CHROMIUM = regex(
     rf"#{NUMBER} {ADDRESS} (?P<shown>\((?P<module>[^()\s]+)\+{OFFSET}\))\s*$"
 )
-# glog: `    @     0x55d2c7e3a1b5  main`, Abseil: `@ 0x55d2c7e3a1b5  1234  (unknown)`
-_GLOG = regex(rf"^\s*@\s+(?P<shown>{ADDRESS}  +(?:\d+  )?(?P<symbol>\S(?:.*\S)?))\s*$")
+# glog: `    @     0x55d2c7e3a1b5  main`, Abseil: `@ 0x55d2c7e3a1b5  1234  (unknown)`,
+# and before it `PC: @     0x55d2c7e3a1b5  (unknown)  raise`
+_GLOG_FRAME = (
+    rf"@\s+(?P<shown>{ADDRESS}  +(?:(?:\d+|\(unknown\))  )?(?P<symbol>\S(?:.*\S)?))\s*$"
+)
+_GLOG = regex(rf"^\s*{_GLOG_FRAME}")
+_GLOG_COUNTER = regex(rf"^PC: {_GLOG_FRAME}")
 # backward-cpp: `#7    Object "/opt/app", at 0x55d1c0ffe189, in main`
 _BACKWARD = regex(
     rf"#{NUMBER} +(?P<shown>Object \"(?P<module>[^\"]+)\", at {ADDRESS}"
@@ -317,6 +322,7 @@ FRAMES = (
     FrameForm("JVM error file", "+0x", _JVM),
     FrameForm("strace", " > /", _STRACE, base="file"),
     FrameForm("Chromium stack", "+0x", _CHROMIUM, "all"),
+    FrameForm("glog", "PC: @", _GLOG_COUNTER),
     FrameForm("glog", " 0x", _GLOG, "all"),
     FrameForm("backward-cpp", "Object ", _BACKWARD, "all"),
     FrameForm("libexecinfo backtrace()", "> at ", _LIBEXECINFO, "all"),
