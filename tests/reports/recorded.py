@@ -560,6 +560,12 @@ F0101 12:00:00.000000  4711 app.cc:12] Check failed: state
     @              (nil)  (unknown)
 """
 
+HARMONY = f"""\
+Tid:4711, Name:app
+#00 pc 0000000000001020 /opt/app(N::leaf(int*)+32)({BUILD_ID})
+#01 pc 0000000000001110 /opt/app({BUILD_ID})
+"""
+
 ABSEIL = """\
 *** SIGSEGV received at time=1700000000 on cpu 3 ***
 PC: @     0x55d1c0ffe020  (unknown)  leaf
@@ -925,6 +931,7 @@ RECORDED = (
     Recorded("std-llvm", "std::stacktrace", STD_LLVM, "- -"),
     Recorded("chromium", "Chromium stack", CHROMIUM, "leaf:102 middle:200"),
     Recorded("glog", "glog", GLOG, "- -"),
+    Recorded("harmony", "Android backtrace", HARMONY, "leaf:102 middle:201"),
     Recorded("abseil", "glog", ABSEIL, "leaf:102 middle:200 middle:215"),
     Recorded("backward", "backward-cpp", BACKWARD, "middle:200 leaf:101", 2),
     Recorded("systemtap", "SystemTap", SYSTEMTAP, "leaf:101 middle:200"),

@@ -138,10 +138,14 @@ _CUDA_HOST = regex(
     r"^=+ +Host Frame: ?(?P<shown>(?:(?P<symbol>\S.{0,2047}?) )?"
     rf"\[{OFFSET}\] in (?P<module>\S.*\S))\s*$"
 )
-# `#00 pc 0000000000012345  /lib/libfoo.so (foo+1) (BuildId: ab)`
+# `#00 pc 0000000000012345  /lib/libfoo.so (foo+1) (BuildId: ab)`, HarmonyOS:
+# `#00 pc 0000000000012345 /lib/libfoo.so(foo+1)(0123456789abcdef0123456789abcdef)`
+_IN_PARENTHESES = r"\([^()]*(?:\([^()]*\)[^()]*)*\)"
 _ANDROID = regex(
-    rf"#{NUMBER} +pc +(?P<shown>(?:0x)?(?P<offset>{HEX})[ \t]+(?P<module>\S+)"
-    r"(?:.*\(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?(?:.*\S)?)\s*$"
+    rf"#{NUMBER} +pc +(?P<shown>(?:0x)?(?P<offset>{HEX})[ \t]+"
+    rf"(?P<module>\S+?)(?=\s|$|(?:{_IN_PARENTHESES})+\s*$)"
+    r"(?:.*\((?:BuildId: |(?=[0-9a-f]{32}))(?P<build_id>[0-9a-fA-F]{2,128})\))?"
+    r"(?:.*\S)?)\s*$"
 )
 # `app[1]: segfault at 0 ip 000055d1c0ffe189 sp .. error 4 in app[55d1c0ffe000+1000]`,
 # newer: `in app[1189,55d1c0ffe000+1000]`; `traps: .. ip:55.. sp:.. error:0 in app[..]`
