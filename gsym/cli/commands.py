@@ -12,42 +12,29 @@ import gc
 import os
 import sys
 from atexit import _run_exitfuncs
+from importlib import import_module
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
 
-def gsym() -> NoReturn:
-    """Run the command `gsym`."""
-    _begin()
-    from gsym.cli.main import main
+def _command(module: str) -> Callable[[], NoReturn]:
+    """A function that runs the `main` of a module."""
 
-    _end_with(main())
+    def run_command() -> NoReturn:
+        # Not at the import: processes that are spawned import this module, too.
+        gc.disable()  # `run_program` enables it
+        _end_with(import_module(f"gsym.cli.{module}").main())
 
-
-def gsymutil() -> NoReturn:
-    """Run the command `gsymutil`."""
-    _begin()
-    from gsym.cli.dropins.gsymutil import main
-
-    _end_with(main())
+    return run_command
 
 
-def gsym_symbolizer() -> NoReturn:
-    """Run the command `gsym-symbolizer`."""
-    _begin()
-    from gsym.cli.dropins.symbolizer import main
-
-    _end_with(main())
-
-
-def gsym_addr2line() -> NoReturn:
-    """Run the command `gsym-addr2line`."""
-    _begin()
-    from gsym.cli.dropins.addr2line import main
-
-    _end_with(main())
+gsym: Callable[[], NoReturn] = _command("main")
+gsymutil: Callable[[], NoReturn] = _command("dropins.gsymutil")
+gsym_symbolizer: Callable[[], NoReturn] = _command("dropins.symbolizer")
+gsym_addr2line: Callable[[], NoReturn] = _command("dropins.addr2line")
 
 
 def run() -> NoReturn:
@@ -64,11 +51,6 @@ def run() -> NoReturn:
         _end_with(2)
     del sys.argv[1]
     command()
-
-
-def _begin() -> None:
-    """Not at the import: processes that are spawned import this module, too."""
-    gc.disable()  # `run_program` enables it
 
 
 def _end_with(status: int) -> NoReturn:

@@ -68,17 +68,14 @@ def _read(arguments: list[str]) -> tuple[Callable[[Any], int], Any]:
             reconfigure(encoding="utf-8", errors="surrogateescape")
     verb, words = _split(arguments)
     if verb and VERBS[verb][0]:
-        try:
-            return find_command(verb).read(words)
-        except HelpRequested as request:
-            return _answer, str(request)
+        return find_command(verb).read(words)
     if not words:
         return _show_verbs, verb
     first = words[0]
     if first in {"--help", "-h"}:
-        return _answer, help_text(verb)
+        raise HelpRequested(help_text(verb))
     if first in {"--version", "-V"}:
-        return _answer, f"gsym {__version__}\n"
+        raise HelpRequested(f"gsym {__version__}\n")
     kind = "option" if first.startswith("-") else "verb"
     hint = suggestion(first, verbs_of(verb))
     raise UsageError(f"unknown {kind} '{first}'{hint}")
@@ -96,11 +93,6 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
         verb = longer
         del words[0]
     return verb, words
-
-
-def _answer(text: str) -> int:
-    print(text, end="")
-    return 0
 
 
 def _show_verbs(parent: str) -> int:

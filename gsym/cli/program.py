@@ -10,15 +10,13 @@ import sys
 from _signal import SIG_DFL, SIGTERM, getsignal, signal  # type: ignore[import-not-found]
 
 from gsym.cli import terminal
-from gsym.cli.grammar import UsageError
+from gsym.cli.grammar import HelpRequested, UsageError
 from gsym.errors import GsymError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
-
-    T = TypeVar("T")
+    from typing import Any
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -29,16 +27,16 @@ EXIT_TERMINATED = 143
 
 def run_program(
     argv: list[str] | None,
-    read: Callable[[list[str]], tuple[Callable[[T], int], T]],
+    read: Callable[[list[str]], tuple[Callable[[Any], int], Any]],
     complain: Callable[[Exception, list[str]], int],
 ) -> int:
     """Read a command line, by default that of the process, and do what it asks for.
 
     A closed pipe, as in `gsym dump FILE | head`, is not a failure. SIGTERM ends the run
     like an error: files are closed, and temporary files are removed. *read* returns the
-    function to call and its argument; the function prints to standard output and
-    returns the exit code. *complain* prints an error, after all output, and returns the
-    exit code.
+    function to call and its argument, or raises `HelpRequested`; the function prints to
+    standard output and returns the exit code. *complain* prints an error, after all
+    output, and returns the exit code.
 
     Raises:
         SystemExit: The process received SIGTERM.
@@ -48,7 +46,10 @@ def run_program(
     try:
         terminal.guard_terminals()
         terminal.require_streams()
-        work, values = read(arguments)
+        try:
+            work, values = read(arguments)
+        except HelpRequested as request:
+            work, values = _show, str(request)
         if not gc.isenabled():  # as `commands` leaves it
             gc.freeze()  # modules live as long as the process
             gc.enable()
@@ -67,6 +68,11 @@ def run_program(
         if is_handled:
             _restore_sigterm()
     return status
+
+
+def _show(text: str) -> int:
+    print(text, end="")
+    return 0
 
 
 def _handle_sigterm() -> bool:

@@ -240,6 +240,11 @@ def print_json(record: object) -> None:
     print(json.dumps(record))
 
 
+def tell(text: str) -> None:
+    """Print a remark on standard error."""
+    print(printable(text), file=sys.stderr, flush=True)
+
+
 def warn(text: str, program: str = "gsym") -> None:
     """Print a warning: something is wrong that did not stop the work."""
-    print(f"{program}: warning: {printable(text)}", file=sys.stderr)
+    tell(f"{program}: warning: {text}")

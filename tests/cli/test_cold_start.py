@@ -158,11 +158,11 @@ def test_names_want_read_ahead(
 ) -> None:
     asked = []
 
-    def open_input(*_arguments: object, read_ahead: bool) -> None:
-        asked.append(read_ahead)
+    def find_gsym(_path: str, search: Any) -> None:  # noqa: ANN401
+        asked.append(search.read_ahead)
         raise OSError("enough is known")
 
-    monkeypatch.setattr("gsym.cli.dropins.addr2line_input.open_input", open_input)
+    monkeypatch.setattr("gsym.cli.dropins.addr2line.find_gsym", find_gsym)
     assert addr2line.main(["-e", str(large), *words]) == 1
     assert asked == [wanted]
 

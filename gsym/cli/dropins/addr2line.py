@@ -10,19 +10,25 @@ import os
 import sys
 
 from gsym.cli.dropins.addr2line_options import PROGRAM, parse
-from gsym.cli.dropins.streams import complain, reading
+from gsym.cli.dropins.streams import complain
 from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.streams import answer_lines
 from gsym.cli.terminal import describe, escape_for_output, one_line
+from gsym.containers.recognition import recognise_file
 from gsym.engine.native import to_str
+from gsym.errors import GsymError
+from gsym.formatting.addr2line import addr2line_style
+from gsym.formatting.formatter import Formatter
 from gsym.model import UINT64_END, UINT64_MAX
+from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.reading.reader import Reader, wants_read_ahead
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.cli.grammar import Values
-    from gsym.formatting.formatter import Formatter
+
+    Sections = list[tuple[int, int]] | None
 
 _LINE_SIZE = 99  # addr2line's buffer: a longer line counts as several
 _SPACES = b" \t\n\v\f\r"
@@ -30,7 +36,7 @@ _SPACES = b" \t\n\v\f\r"
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
-    return run_program(argv, reading(_answer_all, parse), _complain)
+    return run_program(argv, lambda words: (_answer_all, parse(words)), _complain)
 
 
 def _complain(error: Exception, _arguments: list[str]) -> int:
@@ -46,19 +52,15 @@ def _report(text: str) -> None:
 
 
 def _answer_all(options: Values) -> int:
-    from gsym.cli.dropins.addr2line_input import open_input
-    from gsym.formatting.addr2line import addr2line_style
-    from gsym.formatting.formatter import Formatter
-
     addresses, path = options.operands("ADDRESS"), options.text("--exe")
     # The first search for a name reads all names.
     are_numbers = all(map(_is_number, addresses))
-    opened = open_input(
-        "a.out" if path is None else path,
-        options.text("--section"),
-        read_ahead=wants_read_ahead(len(addresses) if are_numbers else 0),
-    )
-    for note in opened.notes:
+    path = "a.out" if path is None else path
+    kind, section = _kind_of(path), options.text("--section")
+    read_ahead = wants_read_ahead(len(addresses) if are_numbers else 0)
+    found = find_gsym(path, BinarySearch(read_ahead=read_ahead, partial=True))
+    is_64, sections = _properties(kind, path, section)
+    for note in filter(None, (*found.notes, found.unsure)):
         _report(note)
     style = addr2line_style(
         addresses=options.flag("--addresses"),
@@ -67,16 +69,17 @@ def _answer_all(options: Values) -> int:
         pretty=options.flag("--pretty-print"),
         basenames=options.flag("--basenames"),
         demangle=options.text("--demangle") not in {None, "none"},
-        is_64=opened.is_64,
+        is_64=is_64,
         escape=escape_for_output(),
     )
-    text = Formatter(opened.reader, style, is_64=opened.is_64, sections=opened.sections)
-    session = _Session(opened.reader, text)
+    text = Formatter(found.reader, style, is_64=is_64, sections=sections)
+    session = _Session(found.reader, text)
     if addresses:
         words = [os.fsencode(word) for word in addresses]
         text.expect(b"".join(word + b"\n" for word in words))
         for word in words:
-            session.answer_word(word)
+            line = word.lstrip(_SPACES).partition(b"\n")[0] + b"\n"
+            session.answer(line, len(line))  # of any length
     elif sys.stdin is not None:
         answer_lines(sys.stdin.fileno(), session.answer)
     return 0
@@ -88,6 +91,52 @@ def _is_number(word: str) -> bool:
     return bool(digits) and not digits.strip("0123456789abcdef")
 
 
+def _kind_of(path: str) -> str:
+    """The kind of a file, which has to be one that can be read."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        raise GsymError(f"'{path}': No such file") from None
+    if os.path.isdir(path):
+        if path.rstrip(os.sep).endswith(".dSYM"):
+            return "bundle"
+        raise GsymError(f"Warning: '{path}' is a directory")
+    if not os.path.isfile(path):
+        raise GsymError(f"Warning: '{path}' is not an ordinary file")
+    if not status.st_size:
+        raise GsymError("file is empty", path=path)
+    kind = recognise_file(path)
+    if kind == "archive":
+        raise GsymError("cannot get addresses from archive", path=path)
+    if not kind:
+        raise GsymError("file format not recognized", path=path)
+    return kind
+
+
+def _properties(kind: str, path: str, section: str | None) -> tuple[bool, Sections]:
+    """Whether addresses of a file have 64 bits, and the sections they are relative to.
+
+    None: they are link-time addresses.
+    """
+    if kind != "object":
+        if section is not None:
+            reason = f"cannot find section {section}: give the binary instead"
+            raise GsymError(reason, path=path)
+        return True, None
+    from gsym.containers.fat import open_slice
+
+    with open_slice(path) as binary:
+        if section is not None:
+            found = binary.code_range(os.fsencode(section))
+            if found is None:
+                raise GsymError(f"cannot find section {section}", path=path)
+            return binary.is_64, [found]
+        if not binary.is_relocatable:
+            return binary.is_64, None
+        # In addr2line, each of its sections starts at 0.
+        return binary.is_64, [(start, end) for _, start, end in binary.placements]
+
+
 class _Session:
     """Prints the answers to lines."""
 
@@ -95,16 +144,8 @@ class _Session:
         self._reader = reader
         self._text = text
 
-    def answer_word(self, word: bytes) -> None:
-        """Answer one argument of the command line, of any length."""
-        line = word.lstrip(_SPACES).partition(b"\n")[0] + b"\n"
-        self._answer(line, len(line))
-
-    def answer(self, lines: bytes) -> bytes:
+    def answer(self, lines: bytes, line_size: int = _LINE_SIZE) -> bytes:
         """Print the answers to all complete lines; return the rest of *lines*."""
-        return self._answer(lines, _LINE_SIZE)
-
-    def _answer(self, lines: bytes, line_size: int) -> bytes:
         put = sys.stdout.buffer.write
         view = memoryview(lines)
         while view:

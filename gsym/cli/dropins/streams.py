@@ -5,43 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.grammar import HelpRequested
 from gsym.cli.terminal import one_line, standard_input
 from gsym.errors import GsymError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeVar
-
     from typing_extensions import Buffer
 
     from gsym.reading.reader import Reader
 
-    T = TypeVar("T")
-
 
 class Failure(GsymError):  # noqa: N818 - ends the program
     """The command failed, for the reason in the text."""
-
-
-def reading(
-    work: Callable[[T], int], parse: Callable[[list[str]], T]
-) -> Callable[[list[str]], tuple[Callable[[Any], int], Any]]:
-    """Reader of a command line for `run_program`, which answers `--help` as well."""
-
-    def read(words: list[str]) -> tuple[Callable[[Any], int], Any]:
-        try:
-            return work, parse(words)
-        except HelpRequested as request:
-            return _show, str(request)
-
-    return read
-
-
-def _show(text: str) -> int:
-    say(text)
-    return 0
 
 
 def open_reader(path: str, addresses: int = 0) -> Reader:

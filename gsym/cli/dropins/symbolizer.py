@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.dropins.streams import complain, reading, say
+from gsym.cache import BoundedCache
+from gsym.cli.dropins.streams import complain, put, say
 from gsym.cli.dropins.symbolizer_addresses import Addresses, output_of
 from gsym.cli.dropins.symbolizer_modules import Module, ModuleError, Modules
 from gsym.cli.dropins.symbolizer_options import PROGRAM, Options, parse
@@ -16,6 +17,7 @@ from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.streams import answer_lines
 from gsym.cli.terminal import describe, one_line, shortened, standard_input
+from gsym.engine.native import to_bytes, to_str
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -24,10 +26,14 @@ if TYPE_CHECKING:
     from gsym.cli.dropins.symbolizer_styles import JsonStyle, PlainStyle
     from gsym.formatting.symbolizer import SymbolizerOutput
 
+_MAX_PREFIX = 1 << 13  # bytes, for a path and its surroundings
+_MAX_PREFIXES = 256
+_LINE_ENDS = {ord("\r"): None, ord("\n"): None}
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
-    return run_program(argv, reading(_run, parse), _report)
+    return run_program(argv, lambda words: (_run, parse(words)), _report)
 
 
 def _report(error: Exception, _arguments: list[str]) -> int:
@@ -65,6 +71,12 @@ class _Session:
         output = output_of(options)
         self._style = _style(options, output)
         self._addresses = Addresses(output, options.context_lines)
+        # The text before the address, as lines of one module usually differ only in
+        # that: the engine answers lines with one, many at a time, and its output is
+        # printed unchanged.
+        self._known: BoundedCache[bytes, tuple[Module, str]]
+        self._known = BoundedCache(_MAX_PREFIXES)
+        self._learns = not (options.context_lines or (output.json and output.pretty))
 
     def open_first(self, name: str) -> bool:
         """Open the module of the command line; report an error and return False."""
@@ -86,22 +98,55 @@ class _Session:
 
     def answer_standard_input(self) -> None:
         """Answer lines immediately, many at a time if they are available."""
-        source = standard_input().fileno()
-        from gsym.cli.dropins.symbolizer_streams import LineStream
+        answer_lines(standard_input().fileno(), self._answer_lines)
 
-        put = sys.stdout.buffer.write
-        stream = LineStream(
-            self._options, self._modules, self._addresses, self.answer, put
-        )
-        answer_lines(source, stream.answer)
+    def _answer_lines(self, lines: bytes) -> bytes:
+        """Answer all complete lines; return the rest of *lines*."""
+        end_of_all = lines.rfind(b"\n") + 1
+        view, at = memoryview(lines), 0
+        while at < end_of_all:
+            end = lines.index(b"\n", at)
+            line = lines[at:end].rstrip(b"\r")
+            prefix = line[: line.rfind(b" ") + 1]
+            known, used = self._known.get(prefix), 0
+            if known is not None:
+                block = view[at:end_of_all]
+                used = self._addresses.answer(*known, prefix, block, put)
+            if not used:
+                text = to_str(line).translate(_LINE_ENDS)
+                put(to_bytes(self.answer(text)))
+                used = end + 1 - at
+                self._learn(prefix)
+            at += used
+        return lines[end_of_all:]
+
+    def _learn(self, prefix: bytes) -> None:
+        """Let the engine answer lines with this prefix in future, if it can.
+
+        That is, if addresses follow it, and their module is open.
+        """
+        if not self._learns or prefix in self._known or len(prefix) > _MAX_PREFIX:
+            return
+        try:
+            first, second = (self._request(f"{to_str(prefix)}{n}") for n in (1, 2))
+        except RequestError:
+            return
+        if first.kind != "CODE" or (first.address, second.address) != (1, 2):
+            return
+        module = self._modules.opened(first.module, first.build_id)
+        if module is not None and module.reader is not None:
+            self._known.keep(prefix, (module, first.shown_module))
+
+    def _request(self, line: str) -> Request:
+        options = self._options
+        return parse_request(line, options.obj or "", options.build_id)
 
     def answer(self, line: str) -> str:
         """The answer to one line, without its end."""
-        options = self._options
         if not line:
             return self._style.nothing("")  # a client checks whether the program runs
         try:
-            request = parse_request(line, options.obj or "", options.build_id)
+            request = self._request(line)
         except RequestError as error:
             _warn(f"'{shortened(line)}': {error}")
             return self._style.nothing(error.module)

@@ -62,7 +62,7 @@ VERBS = {
         "trace_records",
         "Summarize a trace or a profile: times, processes and threads",
     ),
-    "trace stats": ("trace_stats", "Count the records of a trace, sum up a profile"),
+    "trace stats": ("trace_records", "Count the records of a trace, sum up a profile"),
     "trace dump": ("trace_records", "Print records of a trace, samples of a profile"),
     "trace blobs": (
         "trace_records",

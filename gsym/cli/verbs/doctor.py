@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+
+from gsym import __version__
+from gsym.cache import cache_root
 from gsym.cli.grammar import Command, Values
-from gsym.cli.installation import Installation, examine
 from gsym.cli.options import JSON, convert_keywords, convert_options
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, print_lines
+from gsym.containers import DEBUG_DIRECTORIES
+from gsym.conversion.companions.debuginfod_settings import read_settings
 from gsym.conversion.options import ConvertOptions
 from gsym.errors import GsymError
 from gsym.modules.diagnosis import ELF, MACHO, PE, Diagnosis, diagnose
+from gsym.store.layout import default_store
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
+
+# Extra -> what it is for.
+EXTRAS = {
+    "arrow": "answers as Arrow tables, gsym batch",
+    "engines": "adapters to Spark, Dask, Ray, DuckDB, Polars and DataFusion",
+    "net": "servers of debug files, symbols and symbolication",
+    "cab": "cabinets (.pd_) of symbol servers",
+    "yaml": "call sites in YAML files",
+    "server": "gsym serve",
+    "cloud": "stores and files in S3, GCS and Azure",
+    "asm": "disassembly",
+    "demangle": "names of Rust, Swift, D and of Microsoft's compilers",
+    "proto": "pprof and OTLP profiles",
+    "otlp": "profiles received and sent on by gsym serve",
+}
+_MOST_FILES = 200_000  # that are counted of a folder
+_REQUIREMENT = re.compile(r"([\w.-]+).*\bextra *== *['\"]([\w-]+)['\"]")
+
 
 _SEARCH = ("debug_file_directories", "debuginfod", "dwp")
 
@@ -36,13 +63,7 @@ def examine_all(values: Values) -> int:
     if not paths:
         installation = examine()
         if is_json:
-            print_json(
-                {
-                    **installation._asdict(),
-                    "extras": [extra._asdict() for extra in installation.extras],
-                    "places": [place._asdict() for place in installation.places],
-                }
-            )
+            print_json(installation)
         else:
             print_lines(_installation_lines(installation))
         return 0
@@ -61,23 +82,96 @@ def examine_all(values: Values) -> int:
     return 0 if is_fine else EXIT_FAILED
 
 
-def _installation_lines(found: Installation) -> Iterator[str]:
-    yield f"gsym {found.version}, {found.python}"
-    yield f"  engine: {found.engine}"
+def examine() -> dict[str, Any]:
+    """The facts of this installation: packages, servers, and the folders it uses."""
+    from gsym.engine import _core
+
+    settings = read_settings(os.environ)
+    places = {
+        "store": default_store(),
+        "cache": cache_root(),
+        "debuginfod cache": settings.cache,
+        "debug files": DEBUG_DIRECTORIES[0],
+    }
+    return {
+        "version": __version__,
+        "engine": str(_core.__file__),
+        "python": f"{sys.implementation.name} {sys.version.split()[0]}",
+        "extras": _extras(),
+        "debuginfod": settings.servers,
+        "places": [
+            {"name": name, "path": path, "size": _size_of(path)}
+            for name, path in places.items()
+        ],
+    }
+
+
+def _extras() -> list[dict[str, Any]]:
+    """Each extra: what it is for, and its packages that are not installed."""
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    def is_missing(package: str) -> bool:
+        try:
+            version(package)
+        except PackageNotFoundError:
+            return True
+        return False
+
+    try:
+        declared = requires("gsym") or []
+    except PackageNotFoundError:  # a checkout that is not installed
+        declared = []
+    needed: dict[str, list[str]] = {name: [] for name in EXTRAS}
+    for line in declared:
+        match = _REQUIREMENT.match(line)
+        if match and match[2] in needed:
+            needed[match[2]].append(match[1])
+    return [
+        {
+            "name": name,
+            "purpose": purpose,
+            "missing": [*filter(is_missing, needed[name])],
+        }
+        for name, purpose in EXTRAS.items()
+    ]
+
+
+def _size_of(folder: str) -> int | None:
+    """Bytes of the first 200,000 files of a folder; None: it does not exist."""
+    if not os.path.isdir(folder):
+        return None
+    size, left = 0, _MOST_FILES
+    for path, _, names in os.walk(folder):
+        size += sum(_size_of_file(os.path.join(path, name)) for name in names[:left])
+        left -= len(names)
+        if left <= 0:
+            break
+    return size
+
+
+def _size_of_file(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:  # removed meanwhile
+        return 0
+
+
+def _installation_lines(found: dict[str, Any]) -> Iterator[str]:
+    yield f"gsym {found['version']}, {found['python']}"
+    yield f"  engine: {found['engine']}"
     yield "extras:"
-    for extra in found.extras:
-        state = (
-            f"lacks {', '.join(extra.missing)}: pip install 'gsym[{extra.name}]'"
-            if extra.missing
-            else "installed"
-        )
-        yield f"  {extra.name:<9} {extra.purpose}: {state}"
-    servers = " ".join(found.debuginfod) or "DEBUGINFOD_URLS names no server"
+    for extra in found["extras"]:
+        state, name = "installed", extra["name"]
+        if extra["missing"]:
+            lacks = ", ".join(extra["missing"])
+            state = f"lacks {lacks}: pip install 'gsym[{name}]'"
+        yield f"  {name:<9} {extra['purpose']}: {state}"
+    servers = " ".join(found["debuginfod"]) or "DEBUGINFOD_URLS names no server"
     yield f"debuginfod: {servers}"
     yield "folders:"
-    for place in found.places:
-        size = "does not exist" if place.size is None else f"{place.size} bytes"
-        yield f"  {place.name:<17} {place.path}: {size}"
+    for place in found["places"]:
+        size = "does not exist" if place["size"] is None else f"{place['size']} bytes"
+        yield f"  {place['name']:<17} {place['path']}: {size}"
 
 
 def _binary_lines(found: Diagnosis) -> Iterator[str]:

@@ -18,8 +18,6 @@ from gsym.model import UINT64_END
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gsym.reading.reader import Reader
 
 
@@ -101,6 +99,7 @@ class _Session:
         self._style = _style(values, unsure)
         self._text = self._formatter(reader)
         self._has_more_bits = self._refused = False
+        self._line_count = 0  # of standard input, of lines that came before
 
     @property
     def exit_code(self) -> int:
@@ -161,8 +160,39 @@ class _Session:
         source = standard_input().fileno()
         from gsym.cli.streams import answer_lines
 
-        stream = LookupStream(self._text, self._answer_one, self._refuse, self.placed)
-        answer_lines(source, stream.answer)
+        answer_lines(source, self._answer_lines)
+
+    def _answer_lines(self, lines: bytes) -> bytes:
+        """Print the answers to all complete lines; what is left of *lines*."""
+        view, at = memoryview(lines), 0
+        while True:
+            at += self._text.answer(view[at:], sys.stdout.buffer.write)
+            after = self._answer_line(lines, at)
+            if not after:
+                break
+            at = after
+        self._line_count += lines.count(b"\n")
+        return lines[lines.rfind(b"\n") + 1 :]
+
+    def _answer_line(self, lines: bytes, at: int) -> int:
+        """Answer the next line that is not blank; the offset after it, 0 at the end."""
+        while after := lines.find(b"\n", at) + 1:
+            word = lines[at:after].strip()
+            if word:
+                sys.stdout.buffer.write(self._text_of(word, lines, at))
+                break
+            at = after
+        return after
+
+    def _text_of(self, word: bytes, lines: bytes, at: int) -> bytes:
+        try:
+            given = _number_or_name(word.decode("utf-8", "surrogateescape"), "line")
+            place = self.placed(given)
+        except (UsageError, GsymError):
+            number = self._line_count + lines.count(b"\n", 0, at) + 1
+            shown = shortened(word.decode("utf-8", "backslashreplace"))
+            return self._refuse(shown, number)
+        return self._answer_one(*place)
 
     def _answer_one(self, address: int, text: Formatter) -> bytes:
         if address < UINT64_END:
@@ -204,56 +234,3 @@ def _style(values: Values, unsure: str) -> Style:
         merged=merged,
         oneline=values.flag("--oneline"),
     )
-
-
-class LookupStream:
-    """Answers lines as they come.
-
-    *text* answers what it can, *answer* any one address that *placed* finds. *refuse*
-    answers a line that is not an address, given with its number.
-    """
-
-    def __init__(
-        self,
-        text: Formatter,
-        answer: Callable[[int, Formatter], bytes],
-        refuse: Callable[[str, int], bytes],
-        placed: Callable[[int | str], tuple[int, Formatter]],
-    ) -> None:
-        self._placed = placed
-        self._text = text
-        self._answer = answer
-        self._refuse = refuse
-        self._line_count = 0  # of lines that came before
-
-    def answer(self, lines: bytes) -> bytes:
-        """Print the answers to all complete lines; what is left of *lines*."""
-        view, at = memoryview(lines), 0
-        while True:
-            at += self._text.answer(view[at:], sys.stdout.buffer.write)
-            after = self._answer_one(lines, at)
-            if not after:
-                break
-            at = after
-        self._line_count += lines.count(b"\n")
-        return lines[lines.rfind(b"\n") + 1 :]
-
-    def _answer_one(self, lines: bytes, at: int) -> int:
-        """Answer the next line that is not blank; the offset after it, 0 at the end."""
-        while after := lines.find(b"\n", at) + 1:
-            word = lines[at:after].strip()
-            if word:
-                sys.stdout.buffer.write(self._text_of(word, lines, at))
-                break
-            at = after
-        return after
-
-    def _text_of(self, word: bytes, lines: bytes, at: int) -> bytes:
-        try:
-            given = _number_or_name(word.decode("utf-8", "surrogateescape"), "line")
-            place = self._placed(given)
-        except (UsageError, GsymError):
-            number = self._line_count + lines.count(b"\n", 0, at) + 1
-            shown = shortened(word.decode("utf-8", "backslashreplace"))
-            return self._refuse(shown, number)
-        return self._answer(*place)

@@ -149,6 +149,10 @@ def profile_stats(source: RepeatableInput, values: Values) -> int:
             for index in range(len(profile.value_types))
         ]
         if values.flag("--json"):
+            sums = {
+                by: [{"name": name, "own": _plain(profile, own)} for name, own in rows]
+                for by, rows in groups.items()
+            }
             print_json(
                 {
                     "path": source.name,
@@ -160,13 +164,7 @@ def profile_stats(source: RepeatableInput, values: Values) -> int:
                         for each in profile.value_types
                     ],
                     "totals": _plain(profile, whole),
-                    **{
-                        by: [
-                            {"name": name, "own": _plain(profile, own)}
-                            for name, own in rows
-                        ]
-                        for by, rows in groups.items()
-                    },
+                    **sums,
                 }
             )
             return opened.exit_code()
@@ -206,20 +204,12 @@ def _print_sums(
 ) -> None:
     kinds = profile.value_types
     heads = [text for kind in kinds for text in (kind.type, "")]
-    cells = [
-        [
-            *(
-                text
-                for number, total, kind in zip(own, whole, kinds, strict=True)
-                for text in (
-                    amount(kind.plain(number), kind.unit),
-                    share(number, total),
-                )
-            ),
-            name,
-        ]
-        for name, own in rows
-    ]
+    cells = []
+    for name, own in rows:
+        texts: list[str] = []
+        for number, total, kind in zip(own, whole, kinds, strict=True):
+            texts += amount(kind.plain(number), kind.unit), share(number, total)
+        cells.append([*texts, name])
     print_table([*heads, by], cells, limit)
 
 

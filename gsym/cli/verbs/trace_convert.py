@@ -216,7 +216,7 @@ def _write_part(source: ProfileInput, values: Values) -> dict[str, object]:
 
     def pieces() -> Iterator[bytes]:
         nonlocal dropped
-        encoder = Encoder(trace.byteorder)
+        encoder = Encoder(trace.reading().byteorder)
         for record in trace.records(keep_context=True):
             try:
                 encoder.add(record)

@@ -18,7 +18,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from types import TracebackType
-    from typing import Literal
 
     from typing_extensions import Self
 
@@ -41,10 +40,15 @@ class TraceInput:
     """
 
     def __init__(
-        self, source: RepeatableInput, selection: Selection = _EVERYTHING
+        self,
+        source: RepeatableInput,
+        values: Values,
+        selection: Selection | None = None,
     ) -> None:
+        """Use the selection of the command line, or another one."""
         self.name: str = source.name
-        self.selection = selection
+        self.selection: Selection = selection or read_selection(values)
+        self._is_strict = values.flag("--strict")
         self._source = source
         self._survey: Survey | None = None
         self._names: dict[int | None, str] = {}
@@ -63,7 +67,8 @@ class TraceInput:
     ) -> None:
         if kind is None:
             sys.stdout.flush()
-            self._warn()
+            for text in self._warnings():
+                warn(f"{self.name}: {text}")
         self._source.__exit__(kind, error, traceback)
 
     @property
@@ -108,7 +113,7 @@ class TraceInput:
                 survey.objects,
                 keep_context=keep_context,
             ).takes
-            chosen = coarse_filter(self.selection, self.survey().begin_ns or 0)
+            chosen = coarse_filter(self.selection, survey.begin_ns or 0)
         self._dropped.clear()
         wanted = KINDS if kinds is None else (*kinds, *_PROVIDERS)
         for columns in self.columns(wanted, chosen):
@@ -134,28 +139,24 @@ class TraceInput:
             self._survey = survey
         return self._survey
 
+    def reading(self) -> Trace:
+        """The last reading."""
+        assert self._read is not None  # noqa: S101 - it has been read
+        return self._read
+
     def counts(self) -> Counts:
         """The counts of the last reading."""
-        assert self._read is not None  # noqa: S101 - it has been read
-        return self._read.counts()
-
-    @property
-    def byteorder(self) -> Literal["little", "big"]:
-        """The byte order of the last reading."""
-        assert self._read is not None  # noqa: S101 - it has been read
-        return self._read.byteorder
+        return self.reading().counts()
 
     @property
     def problems(self) -> list[Problem]:
         """The problems of the last reading."""
         return [] if self._read is None else self._read.problems
 
-    def exit_code(self, values: Values) -> int:
+    def exit_code(self) -> int:
         """3 with `STRICT` if the last reading had errors, else 0."""
-        has_errors = self._read is not None and (
-            self.counts().problems or self.problems
-        )
-        return EXIT_INCOMPLETE if values.flag("--strict") and has_errors else 0
+        problems = self.problems or (self._read and self._read.counts().problems)
+        return EXIT_INCOMPLETE if self._is_strict and problems else 0
 
     @property
     def size(self) -> int | None:
@@ -164,30 +165,27 @@ class TraceInput:
             return None
         return self._read.size
 
-    def _warn(self) -> None:
-        """Report dropped records, errors, and data that was left out."""
+    def _warnings(self) -> Iterator[str]:
+        """Dropped records, errors, and data that was left out."""
         for number, count in self._dropped.items():
             if count:
                 name = self._names.get(number, "")
                 who = f"provider {number}" + (f" ({name})" if name else "")
-                what = f"dropped records: its buffer was full {times(count)}"
-                warn(f"{self.name}: {who} {what}")
+                yield f"{who} dropped records: its buffer was full {times(count)}"
         for problem in self.problems[:_MAX_PROBLEMS]:
-            warn(f"{self.name}: {problem.reason} at offset {problem.offset:#x}")
+            yield f"{problem.reason} at offset {problem.offset:#x}"
         if self._read is None:
             return
         counts = self.counts()
         if counts.problems > _MAX_PROBLEMS:
-            warn(f"{self.name}: {counts.problems - _MAX_PROBLEMS} more errors")
+            yield f"{counts.problems - _MAX_PROBLEMS} more errors"
         if counts.traces:
-            number = counts.traces + 1
-            warn(f"{self.name}: the file contains {number} consecutive traces")
+            yield f"the file contains {counts.traces + 1} consecutive traces"
         if counts.unknown_arguments:
-            number = counts.unknown_arguments
-            warn(f"{self.name}: arguments of unknown types left out ({number})")
+            yield f"arguments of unknown types left out ({counts.unknown_arguments})"
         if counts.appended_words:
-            number = counts.appended_words
-            warn(f"{self.name}: words appended to known records left out ({number})")
+            words = counts.appended_words
+            yield f"words appended to known records left out ({words})"
 
     def _note(self, record: ProviderInfo | ProviderEvent) -> None:
         number = record.provider
@@ -199,16 +197,3 @@ class TraceInput:
     def keep(self) -> None:
         """Make it possible to read a pipe several times."""
         self._source.file()
-
-
-def open_trace_input(
-    values: Values, source: RepeatableInput, *, passes: int = 1
-) -> TraceInput:
-    """The trace of a command line, with its filters.
-
-    It will be read *passes* times.
-    """
-    trace = TraceInput(source, read_selection(values))
-    if passes > 1:
-        trace.keep()
-    return trace

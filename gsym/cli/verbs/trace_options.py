@@ -57,7 +57,7 @@ def _moment(values: Values, option: str) -> Moment | None:
     text = values.text(option)
     if text is None:
         return None
-    with usage_errors("option '{option}'"):
+    with usage_errors(f"option '{option}'"):
         return parse_moment(text)
 
 

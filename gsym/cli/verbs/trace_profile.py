@@ -44,7 +44,7 @@ class ProfileInput:
         if self.kind == "fxt":
             from gsym.cli.verbs.trace_input import TraceInput
 
-            self.trace = TraceInput(source)
+            self.trace = TraceInput(source, values, Selection())
         # whether the profile that was read is of samples, not of durations
         self.has_samples: bool = True
 
@@ -52,7 +52,7 @@ class ProfileInput:
         """See `TraceInput.exit_code`; also 3 if a module of *profile* is unsure."""
         if profile is not None and profile.unsure and self._values.flag("--strict"):
             return EXIT_INCOMPLETE
-        return 0 if self.trace is None else self.trace.exit_code(self._values)
+        return 0 if self.trace is None else self.trace.exit_code()
 
     @property
     def has_filters(self) -> bool:

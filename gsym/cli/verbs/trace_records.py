@@ -1,4 +1,4 @@
-"""`gsym trace info`, `dump`, `blobs`: the records of traces."""
+"""`gsym trace info`, `stats`, `dump`, `blobs`: the records of traces."""
 
 from __future__ import annotations
 
@@ -10,20 +10,28 @@ from collections import Counter
 from gsym.cli.grammar import Command, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, print_lines, printable
-from gsym.cli.verbs.trace_contents import dump_samples, profile_info
-from gsym.cli.verbs.trace_input import TRACE, TraceInput, open_trace_input
+from gsym.cli.verbs.trace_contents import dump_samples, profile_info, profile_stats
+from gsym.cli.verbs.trace_input import TRACE, TraceInput
 from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, PROFILE
-from gsym.cli.verbs.trace_tables import labelled, process_lines, time_text
+from gsym.cli.verbs.trace_tables import (
+    LIMIT,
+    labelled,
+    print_table,
+    process_lines,
+    row_limit,
+    share,
+    time_text,
+)
 from gsym.fxt.blobs import BLOB_TYPES, Blobs, Stream, blob_file_names
 from gsym.fxt.record_formats import RecordText, put_text, record_object
-from gsym.fxt.records import EVENT_KINDS, kind_of
-from gsym.fxt.summary import Survey, describe_trace
+from gsym.fxt.records import EVENT_KINDS, Event, kind_of
+from gsym.fxt.summary import EventKey, EventSums, Survey, Tally, describe_trace
 from gsym.profiles.opening import RepeatableInput
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
 
@@ -33,19 +41,19 @@ def info(values: Values) -> int:
     source = RepeatableInput(values.operand("FILE"))
     if not source.is_trace():
         return profile_info(source, values)
-    with open_trace_input(values, source) as trace:
+    with TraceInput(source, values) as trace:
         info = _info_describe(trace)
         if values.flag("--json"):
             print_json(info)
-            return trace.exit_code(values)
+            return trace.exit_code()
         print_lines(_info_lines(info))
-    return trace.exit_code(values)
+    return trace.exit_code()
 
 
 def _info_describe(trace: TraceInput) -> dict[str, Any]:
     whole = survey = trace.survey()
-    kinds = trace.counts().records
     counts = trace.counts()
+    kinds = counts.records
     faults = {
         "unknown_arguments": counts.unknown_arguments,
         "appended_words": counts.appended_words,
@@ -61,7 +69,7 @@ def _info_describe(trace: TraceInput) -> dict[str, Any]:
     return {
         "path": trace.name,
         "file_size": trace.size,
-        "byteorder": trace.byteorder,
+        "byteorder": trace.reading().byteorder,
         **describe_trace(survey, kinds, whole.objects),
         **faults,
     }
@@ -95,6 +103,133 @@ def _provider(provider: dict[str, Any]) -> str:
 
 
 @Command(
+    "gsym trace stats",
+    (
+        PROFILE,
+        LIMIT,
+        """\
+--unmatched  also count begins without an end and ends without a begin; takes longer,
+  and memory for all events""",
+        JSON,
+        FILTERS,
+        STRICT,
+    ),
+    f"""\
+{FILTER_HELP}
+With filters, only selected records are counted, without bytes. Of a profile, the values
+of its samples are summed by process, thread and module.""",
+)
+def stats(values: Values) -> int:
+    """Measure one file and print the result."""
+    limit = row_limit(values)
+    source = RepeatableInput(values.operand("FILE"))
+    if not source.is_trace():
+        return profile_stats(source, values)
+    with TraceInput(source, values) as trace:
+        if values.flag("--unmatched"):
+            trace.keep()
+        statistics = _measure(trace)
+        if values.flag("--unmatched"):
+            from gsym.fxt.matching import MATCHED_KINDS, unmatched_halves
+
+            halves = trace.records(MATCHED_KINDS)
+            statistics["unmatched"] = unmatched_halves(halves)
+        if values.flag("--json"):
+            print_json(statistics)
+        else:
+            _print(statistics, limit)
+    return trace.exit_code()
+
+
+def _measure(trace: TraceInput) -> dict[str, Any]:
+    kinds: Counter[str] = Counter()
+    sizes: Mapping[str, int] = {}
+    if trace.has_filters:
+        found = EventSums()
+        for record in trace.records():
+            kinds[kind_of(record)] += 1
+            if isinstance(record, Event):
+                texts = record.category, record.name
+                key = EventKey(record.provider, *texts, record.kind)
+                found.add(key, 1, 0)
+        sums = found.sums
+    else:
+        tally = Tally()
+        for columns in trace.watched_columns():
+            tally.add(columns)
+        sums = tally.sums()
+        kinds.update(trace.counts().records)
+        sizes = trace.counts().bytes
+    counts = trace.counts()
+    return {
+        "path": trace.name,
+        "file_size": trace.size,
+        "records": sum(kinds.values()),
+        "bytes": sum(sizes.values()) if sizes else None,
+        "kinds": {
+            kind: {"records": count, "bytes": sizes.get(kind)}
+            for kind, count in kinds.items()
+            if count
+        },
+        "arguments": counts.arguments,
+        "unknown_arguments": counts.unknown_arguments,
+        "appended_words": counts.appended_words,
+        "events": [
+            _row(key, events, size if sizes else None)
+            for key, (events, size) in sorted(
+                sums.items(), key=lambda item: -item[1][0]
+            )
+        ],
+        "fault_count": counts.problems,
+    }
+
+
+def _row(key: EventKey, count: int, size: int | None) -> dict[str, Any]:
+    made: dict[str, Any] = {"provider": key.provider}
+    put_text(made, "category", key.category)
+    put_text(made, "name", key.name)
+    return {**made, "kind": key.kind, "events": count, "bytes": size}
+
+
+def _print(statistics: dict[str, Any], limit: int | None) -> None:
+    size = statistics["file_size"]
+    print(printable(statistics["path"]) + ("" if size is None else f": {size} bytes"))
+    whole, weight = statistics["records"], statistics["bytes"]
+    rows = sorted(statistics["kinds"].items(), key=lambda row: -row[1]["records"])
+    cells = []
+    for kind, row in rows:
+        count, size = row["records"], row["bytes"]
+        sizes = () if weight is None else (str(size), share(size, weight))
+        cells.append([str(count), share(count, whole), *sizes, kind])
+    heads = () if weight is None else ("bytes", "")
+    _table(["records", "", *heads, "kind"], cells, None)
+    events = statistics["events"]
+    total = sum(row["events"] for row in events)
+    for fields in (("provider",), ("category",), ("category", "name")):
+        sums: Counter[str] = Counter()
+        weights: Counter[str] = Counter()
+        for row in events:
+            name = ":".join(str(row[field]) for field in fields)
+            sums[name] += row["events"]
+            weights[name] += row["bytes"] or 0
+        cells = []
+        for name, count in sums.most_common():
+            own = () if weight is None else (str(weights[name]),)
+            cells.append([str(count), share(count, total), *own, name])
+        _table(["events", "", *heads[:1], ":".join(fields)], cells, limit)
+    for kind, count in statistics.get("unmatched", {}).items():
+        print(f"{count} {kind} without the other half")
+
+
+def _table(
+    heads: Sequence[str], cells: Sequence[Sequence[str]], limit: int | None
+) -> None:
+    if cells:
+        print()
+        print_table(heads, cells, limit)
+
+
+@Command(
     "gsym trace dump",
     (PROFILE, JSON, FILTERS, STRICT),
     f"""\
@@ -110,16 +245,16 @@ def dump(values: Values) -> int:
     source = RepeatableInput(values.operand("FILE"))
     if not source.is_trace():
         return dump_samples(source, values)
-    with open_trace_input(values, source) as trace:
+    with TraceInput(source, values) as trace:
         if values.flag("--json"):
             for record in trace.records():
                 write(json.dumps(record_object(record)) + "\n")
-            return trace.exit_code(values)
+            return trace.exit_code()
         # Records with names may not be selected.
         text = RecordText(trace.survey().objects if trace.has_filters else None)
         for record in trace.records():
             write(f"{printable(text.line(record))}\n")
-    return trace.exit_code(values)
+    return trace.exit_code()
 
 
 _KINDS = ("trace_info", "blob", "large_blob", "large_blob_with_metadata")
@@ -143,7 +278,7 @@ underscores; existing files are replaced.""",
 def blobs(values: Values) -> int:
     """List or extract all streams of data."""
     folder = values.text("--extract")
-    with open_trace_input(values, RepeatableInput(values.operand("FILE"))) as trace:
+    with TraceInput(RepeatableInput(values.operand("FILE")), values) as trace:
         blobs = Blobs()
         for record in trace.records(_KINDS, keep_context=True):
             blobs.add(record)
@@ -161,7 +296,7 @@ def blobs(values: Values) -> int:
                 print_json(described)
             else:
                 print(printable(_line(described)))
-    return trace.exit_code(values)
+    return trace.exit_code()
 
 
 def _blobs_describe(stream: Stream, path: str | None) -> dict[str, Any]:

@@ -64,11 +64,6 @@ def _numbered(described: dict[str, Any]) -> str:
     return f"{number} {described['name']}"
 
 
-def chosen_group(values: Values) -> str:
-    """The group of the option `BY`."""
-    return values.choice("--by") or "function"
-
-
 def row_limit(values: Values) -> int | None:
     """The number of rows of the option `LIMIT`; None: all."""
     given = values.number("--limit")

@@ -20,7 +20,6 @@ from gsym.cli.verbs.trace_tables import (
     BY,
     LIMIT,
     amount,
-    chosen_group,
     print_table,
     row_limit,
     share,
@@ -57,7 +56,7 @@ of each, or of the one that --value names; with --json, an object of each on a l
 )
 def top(values: Values) -> int:
     """Print the tables of one file."""
-    by, limit = chosen_group(values), row_limit(values)
+    by, limit = values.chosen("--by"), row_limit(values)
     with trace_profile.open_profile_input(values) as source:
         profile = source.read()
         source.require_samples(profile)
