@@ -1,4 +1,4 @@
-"""Microdumps, which Breakpad writes to the log of Android: as minidumps.
+"""Microdumps, which Breakpad writes to the log of Android.
 
 Each line has the text of the log, `google-breakpad`, a colon and a letter: O for the
 system, C for the registers, S for the stack, M for a module, R for the signal.
@@ -7,16 +7,14 @@ system, C for the registers, S for the stack, M for a module, R for the signal.
 from __future__ import annotations
 
 import re
-from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.containers.recognition import MICRODUMP
 from gsym.errors import FormatError
-from gsym.records import NamedTuple
+from gsym.memory.stack_parts import StackModule, base_name, module_of_debug_id
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from typing_extensions import Buffer
 
 _END = b"-----END BREAKPAD MICRODUMP-----"
@@ -27,29 +25,7 @@ _START = re.compile(
 )
 _AROUND = "the text around it was not read"
 _PROCESSORS = {b"x86": 0, b"arm": 5, b"x86_64": 9, b"arm64": 0x8003}
-_PLATFORMS = {b"L": 0x8201, b"A": 0x8203}
-_GUID_DIGITS = 32
-
-_HEADER = Struct("<4s2I2I12x")
-_DIRECTORY = Struct("<III")
-_SYSTEM = Struct("<H18xI32x")
-_THREAD = Struct("<II16xQIIII")
-_MODULE = Struct("<QI8xI52xII24x")
-_CODEVIEW = Struct("<4sIHH8sI")
-_EXCEPTION = Struct("<II2IQQ8x120xII")
-_COUNT = Struct("<I")
-
-
-class _Contents(NamedTuple):
-    """The parts of a microdump."""
-
-    processor: int
-    platform: int
-    context: bytes
-    start: int
-    stack: bytes
-    modules: Sequence[tuple[int, int, bytes, bytes]]
-    cause: tuple[int, int] | None
+_PLATFORMS = {b"L": "Linux", b"A": "Android"}
 
 
 def has_microdump(text: Buffer) -> bool:
@@ -57,120 +33,72 @@ def has_microdump(text: Buffer) -> bool:
     return _START.search(text) is not None
 
 
-def minidump_of(data: bytes, path: str) -> tuple[bytes, str]:
-    """A minidump with the contents of the first microdump in a text.
+class Microdump:
+    """The first microdump in a text.
 
-    Returns:
-        The minidump, and a sentence about what of the text was not read.
+    Attributes:
+        processor: By the numbers of minidumps.
+        context: Registers, as in a minidump.
+        first, stack: The first address of the stack, and its bytes.
+        modules: Start, size and module of each.
+        cause: The signal and the address that it is about; None if unknown.
+        note: Sentence about what of the text was not read.
 
     Raises:
         FormatError: A line is damaged or missing, or of a system that is not known.
     """
-    found = _START.search(data)
-    start = found.start() if found else 0
-    end = data.find(_END, start)
-    end = end if end >= 0 else len(data)
-    contents = _read(data, start, end, path)
-    if not contents.context:
-        raise FormatError("a microdump without registers", path=path, offset=start)
-    count = sum(1 for _ in _START.finditer(data))
-    first = f"the first of {count} microdumps" if count > 1 else "a microdump"
-    try:
-        return _written(contents), f"This is {first} in a text; {_AROUND}."
-    except (ValueError, IndexError, StructError) as error:
-        reason = f"a module of the microdump is damaged: {error}"
-        raise FormatError(reason, path=path, offset=start) from None
 
+    def __init__(self, data: bytes, path: str) -> None:
+        self.processor: int = 0
+        self.context: bytes = b""
+        self.first: int = 0
+        self.stack = bytearray()
+        self.modules: list[tuple[int, int, StackModule]] = []
+        self.cause: tuple[int, int] | None = None
+        found = _START.search(data)
+        at = start = found.start() if found else 0
+        end = data.find(_END, start)
+        try:
+            for line in _LINE.finditer(data, start, end if end >= 0 else len(data)):
+                at = line.start()
+                self._add(line[1], line[2])
+        except KeyError as unknown:
+            reason = f"a microdump of an unknown system or processor: {unknown}"
+            raise FormatError(reason, path=path, offset=at) from None
+        except (ValueError, IndexError):
+            reason = "a line of the microdump is damaged"
+            raise FormatError(reason, path=path, offset=at) from None
+        if not self.context:
+            raise FormatError("a microdump without registers", path=path, offset=start)
+        count = sum(1 for _ in _START.finditer(data))
+        first = f"the first of {count} microdumps" if count > 1 else "a microdump"
+        self.note: str = f"This is {first} in a text; {_AROUND}."
 
-def _read(data: bytes, start: int, end: int, path: str) -> _Contents:
-    """The lines in a range of a text."""
-    contents = _Lines()
-    at = start
-    try:
-        for line in _LINE.finditer(data, start, end):
-            at = line.start()
-            contents.add(line[1], line[2])
-    except KeyError as unknown:
-        reason = f"a microdump of an unknown system or processor: {unknown}"
-        raise FormatError(reason, path=path, offset=at) from None
-    except (ValueError, IndexError):
-        reason = "a line of the microdump is damaged"
-        raise FormatError(reason, path=path, offset=at) from None
-    return contents.read()
-
-
-class _Lines:
-    """Contents of a microdump, line by line."""
-
-    def __init__(self) -> None:
-        self._system = 0, 0
-        self._context = b""
-        self._first, self._stack = 0, bytearray()
-        self._modules: list[tuple[int, int, bytes, bytes]] = []
-        self._cause: tuple[int, int] | None = None
-
-    def add(self, kind: bytes, rest: bytes) -> None:
-        """Read a line.
-
-        Raises:
-            KeyError: It names a system or a processor that is not known.
-            ValueError, IndexError: It is damaged.
-        """
+    def _add(self, kind: bytes, rest: bytes) -> None:
         words = rest.split()
         if kind == b"O":
-            self._system = _PROCESSORS[words[1]], _PLATFORMS[words[0]]
+            self.processor, _ = _PROCESSORS[words[1]], _PLATFORMS[words[0]]
         elif kind == b"C":
-            self._context = bytes.fromhex(words[0].decode())
+            self.context = bytes.fromhex(words[0].decode())
         elif kind == b"R":
-            self._cause = int(words[0], 16), int(words[-1], 16)
+            self.cause = _number(words[0]), _number(words[-1])
         elif kind == b"M":
-            base, _, size = (int(each, 16) for each in words[:3])
-            name = rest.split(None, 4)[4].strip()
-            self._modules.append((base, size, words[3], name))
+            base, _, size = map(_number, words[:3])
+            path = rest.split(None, 4)[4].strip().decode("utf-8", "replace")
+            module = module_of_debug_id(base_name(path), words[3].decode())
+            if module.problem:
+                raise ValueError(module.problem)
+            key = module.key._replace(code_file=module.name)
+            self.modules.append((base, size, module._replace(key=key, path=path)))
         elif words[0] != b"0":  # that is a summary
-            address = int(words[0], 16)
-            self._first = self._first or address
-            if address == self._first + len(self._stack):  # no line before it was lost
-                self._stack += bytes.fromhex(words[1].decode())
-
-    def read(self) -> _Contents:
-        """All that was read."""
-        stack = self._first, bytes(self._stack)
-        parts = *self._system, self._context, *stack, self._modules, self._cause
-        return _Contents(*parts)
+            address = _number(words[0])
+            self.first = self.first or address
+            if address == self.first + len(self.stack):  # no line before it was lost
+                self.stack += bytes.fromhex(words[1].decode())
 
 
-def _written(contents: _Contents) -> bytes:
-    streams = 3 + (contents.cause is not None)
-    data = bytearray(_HEADER.size + streams * _DIRECTORY.size)
-    directory: list[tuple[int, int, int]] = []
-
-    def put(part: bytes) -> tuple[int, int]:
-        data.extend(part)
-        return len(part), len(data) - len(part)
-
-    directory.append((7, *put(_SYSTEM.pack(contents.processor, contents.platform))))
-    registers, stack = put(contents.context), put(contents.stack)
-    thread = _THREAD.pack(1, 0, contents.start, *stack, *registers)
-    directory.append((3, *put(_COUNT.pack(1) + thread)))
-    modules = [_COUNT.pack(len(contents.modules))]
-    for base, size, identifier, name in contents.modules:
-        known = identifier.decode()
-        if len(known) < _GUID_DIGITS:
-            raise ValueError(f"{known!r} is no id of a module")
-        guid = bytes.fromhex(known[:_GUID_DIGITS])
-        fields = (int.from_bytes(guid[at:end]) for at, end in ((0, 4), (4, 6), (6, 8)))
-        age = int(known[_GUID_DIGITS:] or "0", 16)
-        record = put(_CODEVIEW.pack(b"RSDS", *fields, guid[8:], age) + name + b"\0")
-        text = name.decode("utf-8", "replace").encode("utf-16-le")
-        _, place = put(_COUNT.pack(len(text)) + text)
-        modules.append(_MODULE.pack(base, size & 0xFFFFFFFF, place, *record))
-    directory.append((4, *put(b"".join(modules))))
-    if contents.cause is not None:
-        signal, address = contents.cause
-        exception = _EXCEPTION.pack(1, 0, signal, 0, 0, address, *registers)
-        directory.append((6, *put(exception)))
-    head = _HEADER.pack(b"MDMP", 0xA793, len(directory), _HEADER.size, 0)
-    table = b"".join(_DIRECTORY.pack(*each) for each in directory)
-    data[: len(head) + len(table)] = head + table
-    return bytes(data)
+def _number(digits: bytes) -> int:
+    value = int(digits, 16)
+    if not 0 <= value <= UINT64_MAX:
+        raise ValueError(value)
+    return value

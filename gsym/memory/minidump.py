@@ -7,7 +7,7 @@ from struct import Struct, error as StructError  # noqa: N812 - an exception
 from gsym.engine.native import zero_ended
 from gsym.errors import FormatError
 from gsym.memory.loaded import Loaded
-from gsym.memory.microdump import minidump_of
+from gsym.memory.microdump import Microdump
 from gsym.memory.module_files import ModuleFiles, SavedMemory
 from gsym.memory.regions import Region
 from gsym.memory.signals import LINUX, Cause, describe
@@ -33,6 +33,8 @@ from gsym.unwinding.machines import AARCH64, ARM, X86, X86_64, Machine
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from typing_extensions import Buffer
 
     from gsym.memory.module_files import FindFiles
     from gsym.memory.stack_parts import ParsedReport
@@ -134,6 +136,20 @@ class _Layout(NamedTuple):
     pc: int
     order: tuple[int, ...]
 
+    def registers(self, context: Buffer) -> Registers | None:
+        """The registers in a context; None if it is cut."""
+        machine, pc, order = self
+        data, word = bytes(context), machine.word
+        if len(data) < max(pc, *order) + word:
+            return None
+        at_pc, *values = (
+            int.from_bytes(data[at : at + word], "little") for at in (pc, *order)
+        )
+        is_thumb = machine == ARM and any(
+            status & THUMB for status in data[pc + word :][:1]
+        )
+        return Registers(at_pc, dict(enumerate(values)), is_thumb)
+
 
 _X86_64_ORDER = (120, 136, 128, 144, 168, 176, 160, 152, *range(184, 248, 8))
 _LAYOUTS = {
@@ -156,15 +172,54 @@ def read_minidump(
     data: memoryview, path: str, find: FindFiles = lambda _module: ()
 ) -> ParsedReport:
     """The stacks in a minidump, or in the microdump in a text."""
-    note = ""
     if data[: len(MAGIC)] != MAGIC:
-        made, note = minidump_of(bytes(data), path)
-        data = memoryview(made)
+        return _of_microdump(Microdump(bytes(data), path), find)
     try:
-        found = _Minidump(data, path).stacks(find)
+        return _Minidump(data, path).stacks(find)
     except (StructError, OverflowError, IndexError):
         raise FormatError("a stream reaches past the file", path=path) from None
-    return found._replace(notes=(*filter(None, (note,)), *found.notes))
+
+
+def _of_microdump(read: Microdump, find: FindFiles) -> ParsedReport:
+    layout, loaded = _LAYOUTS[read.processor], Loaded()
+    loaded.set_regions(
+        Region(start, start + size, loaded.add_module(module), 0, 0, "image")
+        for start, size, module in read.modules
+    )
+    reason = ""
+    if read.cause is not None:
+        signal, address = read.cause
+        reason = f"{LINUX.name(signal)} at {address:#x}"
+    registers = layout.registers(read.context)
+    threads = [Thread(1, "", registers, bool(reason))] if registers else []
+    parts = [(read.first, len(read.stack), 0)]
+    saved = SavedMemory(memoryview(read.stack), parts)
+    dump = Dump("minidump", "", reason, threads)
+    made = _walked(dump, loaded, layout.machine, saved, find)
+    return made._replace(notes=(read.note, *made.notes))
+
+
+def _walked(
+    dump: Dump, loaded: Loaded, machine: Machine, saved: SavedMemory, find: FindFiles
+) -> ParsedReport:
+    """The report of a dump that has little memory, so that stacks are scanned."""
+
+    def is_code(address: int) -> bool:
+        region = loaded.region(address)
+        return region is not None and region.is_executable
+
+    files = ModuleFiles(loaded, machine, saved, find)
+    loaded.compare_code_by(files.compare_code)
+    walker = Walker(machine, files.memory, is_code, files.step, scans=True)
+    made = dump_report(dump, loaded, walker)
+    frames = [each for each in made.parts if not isinstance(each, str)]
+    if all(each.trust != "scan" for each in frames):
+        return made
+    note = (
+        "Frames marked [scan] may be wrong: their callees' modules have no call "
+        "frame information here. Binaries and .sym files have it."
+    )
+    return made._replace(notes=(*made.notes, note))
 
 
 class _Minidump:
@@ -181,7 +236,6 @@ class _Minidump:
             reason = f"a minidump of processor {processor} is not read"
             raise FormatError(reason, path=path)
         self._layout = _LAYOUTS[processor]
-        self._form = {4: Struct("<I"), 8: Struct("<Q")}[self._layout.machine.word]
         self._saved = SavedMemory(data, self._memory_parts())
         self._loaded = Loaded()
         self._loaded.set_regions(self._modules())
@@ -192,22 +246,11 @@ class _Minidump:
         threads = list(self._threads(exception))
         threads.sort(key=lambda each: not each.is_crashed)
         reason = "" if exception is None else exception.reason
-        machine = self._layout.machine
-        files = ModuleFiles(self._loaded, machine, self._saved, find)
-        self._loaded.compare_code_by(files.compare_code)
-        walker = Walker(machine, files.memory, self._is_code, files.step, scans=True)
         words = bytes(self._stream(_COMMAND)).rstrip(b"\0").replace(b"\0", b" ")
         program = words.decode("utf-8", "replace")
         dump = Dump("minidump", program, reason, threads)
-        made = dump_report(dump, self._loaded, walker)
-        frames = [each for each in made.parts if not isinstance(each, str)]
-        if all(each.trust != "scan" for each in frames):
-            return made
-        note = (
-            "Frames marked [scan] may be wrong: their callees' modules have no call "
-            "frame information here. Binaries and .sym files have it."
-        )
-        return made._replace(notes=(*made.notes, note))
+        machine = self._layout.machine
+        return _walked(dump, self._loaded, machine, self._saved, find)
 
     def _stream(self, kind: int) -> memoryview:
         return self._streams.get(kind, memoryview(b""))
@@ -247,10 +290,6 @@ class _Minidump:
             start, size = _MEMORY_PART_64.unpack_from(stream, at)
             yield start, size, offset
             offset += size
-
-    def _is_code(self, address: int) -> bool:
-        region = self._loaded.region(address)
-        return region is not None and region.is_executable
 
     def _modules(self) -> Iterator[Region]:
         maps = bytes(self._stream(_MAPS)).decode("utf-8", "replace")
@@ -342,19 +381,6 @@ class _Minidump:
             is_crashed = exception is not None and exception.thread == number
             if is_crashed and exception is not None and exception.context:
                 context = exception.context
-            registers = self._registers(context)
+            registers = self._layout.registers(context)
             if registers is not None:
                 yield Thread(number, names.get(number, ""), registers, is_crashed)
-
-    def _registers(self, context: memoryview) -> Registers | None:
-        machine, pc, order = self._layout
-        if len(context) < max(pc, *order) + self._form.size:
-            return None
-        values = {
-            number: self._form.unpack_from(context, at)[0]
-            for number, at in enumerate(order)
-        }
-        is_thumb = machine == ARM and any(
-            status & THUMB for status in context[pc + self._form.size :][:1]
-        )
-        return Registers(self._form.unpack_from(context, pc)[0], values, is_thumb)

@@ -13,19 +13,13 @@ if TYPE_CHECKING:
 _BY_KERNEL, _BY_TIMER, _QUEUED = 0x80, -2, -1
 _FREEBSD_SIGINFO = 32  # bytes up to the end of si_addr
 # Values of si_code that say who sent the signal.
-_FREEBSD_TO_LINUX = {
-    0x10001: 0,
-    0x10002: _QUEUED,
-    0x10003: _BY_TIMER,
-    0x10004: -4,
-    0x10005: -3,
-    0x10006: _BY_KERNEL,
-    0x10007: -6,
-}
+_FREEBSD_TO_LINUX = dict(
+    enumerate((0, _QUEUED, _BY_TIMER, -4, -3, _BY_KERNEL, -6), 0x10001)
+)
 
 
 def _numbered(*meanings: str) -> dict[int, str]:
-    """The meanings of `si_code` from 1 on, in the order of the header."""
+    """Signals, or meanings of `si_code`, from 1 on in the order of the header."""
     return dict(enumerate(meanings, 1))
 
 
@@ -56,31 +50,13 @@ class Signals(NamedTuple):
 
 
 LINUX = Signals(
-    {
-        1: "SIGHUP",
-        2: "SIGINT",
-        3: "SIGQUIT",
-        4: "SIGILL",
-        5: "SIGTRAP",
-        6: "SIGABRT",
-        7: "SIGBUS",
-        8: "SIGFPE",
-        9: "SIGKILL",
-        10: "SIGUSR1",
-        11: "SIGSEGV",
-        12: "SIGUSR2",
-        13: "SIGPIPE",
-        14: "SIGALRM",
-        15: "SIGTERM",
-        16: "SIGSTKFLT",
-        24: "SIGXCPU",
-        25: "SIGXFSZ",
-        26: "SIGVTALRM",
-        27: "SIGPROF",
-        29: "SIGIO",
-        30: "SIGPWR",
-        31: "SIGSYS",
-    },
+    _numbered(
+        *("SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS"),
+        *("SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM"),
+        *("SIGTERM", "SIGSTKFLT"),
+    )
+    | {24: "SIGXCPU", 25: "SIGXFSZ", 26: "SIGVTALRM", 27: "SIGPROF"}
+    | {29: "SIGIO", 30: "SIGPWR", 31: "SIGSYS"},
     {
         "SIGILL": _ILLEGAL,
         "SIGFPE": _FLOATING,
@@ -106,19 +82,9 @@ LINUX = Signals(
 )
 FREEBSD = Signals(
     LINUX.names
-    | {
-        7: "SIGEMT",
-        10: "SIGBUS",
-        12: "SIGSYS",
-        16: "SIGURG",
-        17: "SIGSTOP",
-        23: "SIGIO",
-        29: "SIGINFO",
-        30: "SIGUSR1",
-        31: "SIGUSR2",
-        32: "SIGTHR",
-        33: "SIGLIBRT",
-    },
+    | {7: "SIGEMT", 10: "SIGBUS", 12: "SIGSYS", 16: "SIGURG", 17: "SIGSTOP"}
+    | {23: "SIGIO", 29: "SIGINFO", 30: "SIGUSR1", 31: "SIGUSR2"}
+    | {32: "SIGTHR", 33: "SIGLIBRT"},
     {
         "SIGILL": _ILLEGAL,
         "SIGFPE": _FLOATING | {1: _FLOATING[2], 2: _FLOATING[1], 9: "denormal operand"},
@@ -150,13 +116,10 @@ class Cause(NamedTuple):
 
 def read_cause(data: bytes | memoryview, word: int, order: str) -> Cause | None:
     """The contents of a `siginfo_t`; None if it is cut."""
+    form = Struct(order + ("3i4xQ" if word == 8 else "3iI"))  # noqa: PLR2004 - 64 bits
     try:
-        signal, _, code = Struct(order + "3i").unpack_from(data)
-        fields = 16 if word == 8 else 12  # noqa: PLR2004 - bytes of a word
-        (address,) = Struct(order + ("Q" if word == 8 else "I")).unpack_from(  # noqa: PLR2004
-            data, fields
-        )
-        (sender,) = Struct(order + "i").unpack_from(data, fields)
+        signal, _, code, address = form.unpack_from(data)
+        (sender,) = Struct(order + "i").unpack_from(data, form.size - word)
     except StructError:
         return None
     return Cause(signal, code, address, sender)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from functools import partial
 
-from gsym.unwinding.expressions import ByteReader, DamagedError
+from gsym.unwinding.expressions import ByteReader, DamagedError, unless_damaged
 from gsym.unwinding.frame_info import Step
 from gsym.unwinding.machines import ARM
 
@@ -22,6 +22,7 @@ _COMPACT = 1 << 31  # the instructions are here, for a personality of the standa
 _FINISH = 0xB0
 
 
+@unless_damaged
 def step_by_tables(
     table: tuple[int, int],
     pc: int,
@@ -30,15 +31,12 @@ def step_by_tables(
     memory: Memory,
 ) -> Step | None:
     """The registers in the caller of the function at *pc*; None if unknown."""
-    try:
-        entry = _search(table, pc, read)
-        if entry is None:
-            return None
-        if _word(read, entry + 4) == _CANNOT_UNWIND:
-            return Step(0, values, is_signal=False)
-        found = _run(_instructions(entry + 4, read), values, memory)
-    except (DamagedError, KeyError):
+    entry = _search(table, pc, read)
+    if entry is None:
         return None
+    if _word(read, entry + 4) == _CANNOT_UNWIND:
+        return Step(0, values, is_signal=False)
+    found = _run(_instructions(entry + 4, read), values, memory)
     back = found.pop(_PC, found.get(_LR))
     return None if back is None else Step(back, found, is_signal=False)
 

@@ -11,7 +11,7 @@ import re
 from gsym.cache import BoundedCache
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
-from gsym.unwinding.expressions import DamagedError
+from gsym.unwinding.expressions import DamagedError, unless_damaged
 from gsym.unwinding.frame_info import apply_row, make_row
 
 TYPE_CHECKING = bool()
@@ -93,22 +93,20 @@ class BreakpadFrames:
         # The places of the records of each kind.
         self._places = [AddressRanges(sorted(each)) for each in found.values()]
 
+    @unless_damaged
     def step(self, pc: int, values: dict[int, int], memory: Memory) -> Step | None:
         """The registers in the caller of the function at *pc*; None if unknown."""
-        try:
-            if pc not in self._records:
-                self._records.keep(pc, None)
-                self._records[pc] = self._read(pc)
-            record = self._records[pc]
-            if record is None or self._left <= 0:
-                return None
-            self._left -= record.row.size
-            if record.size < 0:
-                values = {key: each for key, each in values.items() if key != _AFTER}
-                return apply_row(record.row, values, memory, self._machine)
-            return self._run(record, values, memory)
-        except (DamagedError, KeyError, ValueError, IndexError, OverflowError):
+        if pc not in self._records:
+            self._records.keep(pc, None)
+            self._records[pc] = self._read(pc)
+        record = self._records[pc]
+        if record is None or self._left <= 0:
             return None
+        self._left -= record.row.size
+        if record.size < 0:
+            values = {key: each for key, each in values.items() if key != _AFTER}
+            return apply_row(record.row, values, memory, self._machine)
+        return self._run(record, values, memory)
 
     def _run(
         self, record: _Record, values: dict[int, int], memory: Memory

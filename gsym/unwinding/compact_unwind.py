@@ -13,11 +13,10 @@ from contextlib import suppress
 from itertools import pairwise
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
-from gsym.cache import BoundedCache
 from gsym.containers.headers import Segment
 from gsym.records import NamedTuple
-from gsym.unwinding.expressions import DamagedError
-from gsym.unwinding.frame_info import FrameSection, apply_row, make_row
+from gsym.unwinding.expressions import unless_damaged
+from gsym.unwinding.frame_info import FrameSection, KeptRows, make_row
 from gsym.unwinding.images import Image
 from gsym.unwinding.machines import AARCH64, X86_64
 
@@ -25,7 +24,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.unwinding.frame_info import Row, Rules, Step
+    from gsym.unwinding.frame_info import Row, Rules
     from gsym.unwinding.images import Memory
     from gsym.unwinding.machines import Machine
 
@@ -51,7 +50,6 @@ _X86_REGISTERS = (-1, 3, 12, 13, 14, 15, 6)
 _RBP, _RSP, _RIP = 6, 7, 16
 _FP, _LR, _SP = 29, 30, 31
 _ARM_PAIRS = 5  # from X19 and X20 on
-_MAX_ROWS = 1 << 14  # kept
 
 
 class MachoParts(NamedTuple):
@@ -94,7 +92,7 @@ def macho_parts(data: memoryview) -> MachoParts:
     return MachoParts(Image(tuple(segments)), unwind, frames)
 
 
-class CompactUnwind:
+class CompactUnwind(KeptRows):
     """The encodings of a file, by link-time addresses.
 
     Args:
@@ -107,28 +105,15 @@ class CompactUnwind:
     def __init__(
         self, machine: Machine, data: bytes | memoryview, base: int, read: Memory
     ) -> None:
-        self._machine = machine
+        super().__init__(machine)
         self._data = data
         self._base = base
         self._read = read
-        self._rows: BoundedCache[int, Row | None] = BoundedCache(_MAX_ROWS)
 
-    def step(self, pc: int, values: dict[int, int], memory: Memory) -> Step | None:
-        """The registers in the caller of the function at *pc*; None if unknown."""
-        with suppress(DamagedError, KeyError, OverflowError):
-            row = self.row(pc)
-            if row is not None:
-                return apply_row(row, values, memory, self._machine)
-        return None
-
-    def row(self, pc: int) -> Row | None:
-        """The rules at an address; None if there are none."""
-        if pc not in self._rows:
-            self._rows.keep(pc, None)
-            with suppress(StructError, IndexError, ZeroDivisionError):
-                start, encoding = self._encoding(pc - self._base)
-                self._rows[pc] = self._decoded(start + self._base, encoding)
-        return self._rows[pc]
+    @unless_damaged
+    def _find_row(self, pc: int) -> Row | None:
+        start, encoding = self._encoding(pc - self._base)
+        return self._decoded(start + self._base, encoding)
 
     def functions(self) -> Iterator[tuple[int, int, Row | None]]:
         """Start, end and rules of each entry; no rules where `__eh_frame` has them.

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+from contextlib import ContextDecorator, suppress
+from struct import error as StructError  # noqa: N812 - an exception
+
 from gsym.leb128 import read_leb
 from gsym.records import NamedTuple
 
@@ -13,6 +17,16 @@ if TYPE_CHECKING:
 
 class DamagedError(Exception):
     """Call frame information is damaged, or not of a form that is read."""
+
+
+class _Unless(ContextDecorator, suppress):
+    """Lets a function return None in place of errors."""
+
+
+# Where tables are damaged, or memory is not there.
+unless_damaged = _Unless(
+    *(DamagedError, StructError, ArithmeticError, LookupError, ValueError)
+)
 
 
 class ByteReader:
@@ -93,15 +107,15 @@ def evaluate(expression: bytes, operands: Operands, *pushed: int) -> int:
 
 
 _DEREF, _SKIP, _BRA, _PLUS_CONSTANT, _PICK = 0x06, 0x2F, 0x28, 0x23, 0x15
-_BREGX, _DEREF_SIZE, _FRAME = 0x92, 0x94, 0x9C
+_ADDRESS, _CONSTANTS, _BREGX, _DEREF_SIZE, _FRAME = 0x03, (0x10, 0x11), 0x92, 0x94, 0x9C
 _WITHOUT_EFFECT = frozenset({0x96, 0x9F})  # nop, stack_value
-# DW_OP_const1u to const8s: sizes
-_CONSTANTS = {0x08 + each: 1 << each // 2 for each in range(8)}
+_LITERALS, _REGISTERS = range(0x30, 0x50), range(0x70, 0x90)
+_SIZED = range(0x08, 0x10)  # DW_OP_const1u to const8s
 
 
 def _run(code: int, data: ByteReader, stack: list[int], operands: Operands) -> None:
     """Run an operation."""
-    if _push(code, data, stack, operands) or _arrange(code, stack):
+    if _push(code, data, stack, operands):
         return
     if code == _PLUS_CONSTANT:
         stack.append(stack.pop() + data.leb())
@@ -122,19 +136,19 @@ def _run(code: int, data: ByteReader, stack: list[int], operands: Operands) -> N
 def _push(code: int, data: ByteReader, stack: list[int], operands: Operands) -> bool:
     """Whether an operation pushes a constant, or a register with an offset."""
     values = operands.values
-    if 0x70 <= code <= 0x8F:  # noqa: PLR2004 - DW_OP_breg0 to 31
-        stack.append(values[code - 0x70] + data.leb(signed=True))
-    elif 0x30 <= code <= 0x4F:  # noqa: PLR2004 - DW_OP_lit0 to 31
-        stack.append(code - 0x30)
-    elif code in _CONSTANTS:
-        stack.append(data.fixed(_CONSTANTS[code], signed=bool(code & 1)))
-    elif code in {0x10, 0x11}:  # DW_OP_constu, consts
-        stack.append(data.leb(signed=bool(code & 1)))
-    elif code == 0x03:  # noqa: PLR2004 - DW_OP_addr
-        stack.append(data.fixed(operands.word))
+    if code in _REGISTERS:
+        stack.append(values[code - _REGISTERS.start] + data.leb(signed=True))
     elif code == _BREGX:
-        register = data.leb()
-        stack.append(values[register] + data.leb(signed=True))
+        stack.append(values[data.leb()] + data.leb(signed=True))
+    elif code in _LITERALS:
+        stack.append(code - _LITERALS.start)
+    elif code in _SIZED:
+        size = 1 << (code - _SIZED.start) // 2
+        stack.append(data.fixed(size, signed=bool(code & 1)))
+    elif code in _CONSTANTS:
+        stack.append(data.leb(signed=bool(code & 1)))
+    elif code == _ADDRESS:
+        stack.append(data.fixed(operands.word))
     elif code == _FRAME and operands.frame is not None:
         stack.append(operands.frame)
     else:
@@ -142,69 +156,51 @@ def _push(code: int, data: ByteReader, stack: list[int], operands: Operands) -> 
     return True
 
 
-def _arrange(code: int, stack: list[int]) -> bool:
-    """Whether an operation moves what is on the stack."""
-    if code == 0x12:  # noqa: PLR2004 - DW_OP_dup
-        stack.append(stack[-1])
-    elif code == 0x13:  # noqa: PLR2004 - DW_OP_drop
-        stack.pop()
-    elif code == 0x14:  # noqa: PLR2004 - DW_OP_over
-        stack.append(stack[-2])
-    elif code == 0x16:  # noqa: PLR2004 - DW_OP_swap
-        stack[-2:] = stack[-1], stack[-2]
-    elif code == 0x17:  # noqa: PLR2004 - DW_OP_rot
-        stack[-3:] = stack[-1], stack[-3], stack[-2]
-    else:
-        return False
-    return True
-
-
 def _calculate(code: int, stack: list[int], bits: int) -> None:
-    """Run an operation on the one or two numbers on top of the stack."""
-    right = stack.pop()
-    if code in _UNARY:
-        stack.append(_UNARY[code](_signed(right, bits)))
-        return
-    left = stack.pop()
-    if code in _UNSIGNED:
-        stack.append(_UNSIGNED[code](left, right))
-    elif code in _SIGNED:
-        stack.append(_SIGNED[code](_signed(left, bits), _signed(right, bits)))
-    else:
+    """Run an operation on the numbers on top of the stack."""
+    count, is_signed, calculate = _CALCULATIONS.get(code, _UNKNOWN)
+    if not count or len(stack) < count:
         raise DamagedError
+    taken = stack[-count:]
+    if is_signed:
+        sign = 1 << bits - 1
+        taken = [((each & (2 * sign - 1)) ^ sign) - sign for each in taken]
+    found = calculate(*taken)
+    stack[-count:] = found if isinstance(found, tuple) else (found,)
 
 
-def _signed(value: int, bits: int) -> int:
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if value >> (bits - 1) else value
+def _divided(left: int, right: int) -> int:
+    """The quotient, rounded towards 0."""
+    return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
 
 
-_UNARY: dict[int, Callable[[int], int]] = {
-    0x19: abs,
-    0x1F: lambda value: -value,
-    0x20: lambda value: ~value,
-}
-_UNSIGNED: dict[int, Callable[[int, int], int]] = {
-    0x1A: lambda left, right: left & right,
-    0x1C: lambda left, right: left - right,
-    0x1D: lambda left, right: left % right,
-    0x1E: lambda left, right: left * right,
-    0x21: lambda left, right: left | right,
-    0x22: lambda left, right: left + right,
-    0x24: lambda left, right: left << min(right, 64),
-    0x25: lambda left, right: left >> min(right, 64),
-    0x27: lambda left, right: left ^ right,
-}
-_SIGNED: dict[int, Callable[[int, int], int]] = {
-    # Rounded towards 0.
-    0x1B: lambda left, right: (
-        (abs(left) // abs(right)) * (1 if (left < 0) == (right < 0) else -1)
-    ),
-    0x26: lambda left, right: left >> min(max(right, 0), 64),
-    0x29: lambda left, right: int(left == right),
-    0x2A: lambda left, right: int(left >= right),
-    0x2B: lambda left, right: int(left > right),
-    0x2C: lambda left, right: int(left <= right),
-    0x2D: lambda left, right: int(left < right),
-    0x2E: lambda left, right: int(left != right),
+_Calculation = tuple[int, bool, "Callable[..., int | tuple[int, ...]]"]
+_UNKNOWN: _Calculation = 0, False, int
+# How many numbers it takes, whether they have signs, and what becomes of them.
+_CALCULATIONS: dict[int, _Calculation] = {
+    0x12: (1, False, lambda last: (last, last)),  # DW_OP_dup
+    0x13: (1, False, lambda _: ()),
+    0x14: (2, False, lambda under, last: (under, last, under)),
+    0x16: (2, False, lambda under, last: (last, under)),
+    0x17: (3, False, lambda third, under, last: (last, third, under)),
+    0x19: (1, True, abs),
+    0x1A: (2, False, operator.and_),
+    0x1B: (2, True, _divided),
+    0x1C: (2, False, operator.sub),
+    0x1D: (2, False, operator.mod),
+    0x1E: (2, False, operator.mul),
+    0x1F: (1, True, operator.neg),
+    0x20: (1, True, operator.invert),
+    0x21: (2, False, operator.or_),
+    0x22: (2, False, operator.add),
+    0x24: (2, False, lambda left, right: left << min(right, 64)),
+    0x25: (2, False, lambda left, right: left >> min(right, 64)),
+    0x26: (2, True, lambda left, right: left >> min(max(right, 0), 64)),
+    0x27: (2, False, operator.xor),
+    0x29: (2, True, operator.eq),
+    0x2A: (2, True, operator.ge),
+    0x2B: (2, True, operator.gt),
+    0x2C: (2, True, operator.le),
+    0x2D: (2, True, operator.lt),
+    0x2E: (2, True, operator.ne),
 }

@@ -14,7 +14,13 @@ from gsym.cache import BoundedCache
 from gsym.model import UINT64_MAX
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
-from gsym.unwinding.expressions import ByteReader, DamagedError, Operands, evaluate
+from gsym.unwinding.expressions import (
+    ByteReader,
+    DamagedError,
+    Operands,
+    evaluate,
+    unless_damaged,
+)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -124,7 +130,34 @@ class _Function(NamedTuple):
     data: ByteReader
 
 
-class CallFrames:
+class KeptRows:
+    """Rules for the frames of an image, by link-time addresses, which are kept."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._rows: BoundedCache[int, Row | None] = BoundedCache(_MAX_ROWS)
+        self._left = _MAX_RUN
+
+    def row(self, pc: int) -> Row | None:
+        """The rules at an address; None if there are none."""
+        if pc not in self._rows:
+            self._rows.keep(pc, self._find_row(pc))
+        return self._rows[pc]
+
+    @unless_damaged
+    def step(self, pc: int, values: dict[int, int], memory: Memory) -> Step | None:
+        """The registers in the caller of the function at *pc*; None if unknown."""
+        row = self.row(pc)
+        if row is None or self._left <= 0:
+            return None
+        self._left -= row.size
+        return apply_row(row, values, memory, self._machine)
+
+    def _find_row(self, pc: int) -> Row | None:
+        raise NotImplementedError
+
+
+class CallFrames(KeptRows):
     """The call frame information of an image, by link-time addresses.
 
     Args:
@@ -141,49 +174,35 @@ class CallFrames:
         header: int = 0,
         sections: Iterable[FrameSection] = (),
     ) -> None:
-        self._machine = machine
+        super().__init__(machine)
         self._read = read
         self._header = header
         self._sections = tuple(sections)
         self._indexes: dict[int, AddressRanges[int]] = {}
-        self._rows: BoundedCache[int, Row | None] = BoundedCache(_MAX_ROWS)
-        self._left = _MAX_RUN
 
-    def row(self, pc: int) -> Row | None:
-        """The rules at an address; None if there are none."""
-        if pc not in self._rows:
-            self._rows.keep(pc, None)
-            function = self._function(pc)
-            if function is not None and self._left > 0:
-                self._left -= len(function.data.data)
-                self._left -= len(function.common.instructions)
-                with suppress(DamagedError, OverflowError):
-                    self._rows[pc] = _row(function, pc)
-        return self._rows[pc]
+    @unless_damaged
+    def _find_row(self, pc: int) -> Row | None:
+        function = self._function(pc)
+        if function is None or self._left <= 0:
+            return None
+        self._left -= len(function.data.data) + len(function.common.instructions)
+        table = _Table(function.common)
+        for end in table.run_function(function):
+            if end > pc:
+                break
+        return table.row()
 
     def is_signal_frame(self, pc: int) -> bool:
         """Whether a handler returns to *pc*, by the letter S of its augmentation."""
         function = self._function(pc)
         return function is not None and function.common.is_signal
 
-    def step(self, pc: int, values: dict[int, int], memory: Memory) -> Step | None:
-        """The registers in the caller of the function at *pc*; None if unknown."""
-        row = self.row(pc)
-        if row is None or self._left <= 0:
-            return None
-        self._left -= row.size
-        try:
-            return apply_row(row, values, memory, self._machine)
-        except (DamagedError, KeyError, OverflowError):
-            return None
-
     def _function(self, pc: int) -> _Function | None:
         if self._header:
-            with suppress(DamagedError, OverflowError):
-                entry = self._search(pc)
-                found = None if entry is None else self._function_in(None, entry, {})
-                if found is not None and 0 <= pc - found.start < found.size:
-                    return found
+            entry = self._search(pc)
+            found = None if entry is None else self._function_in(None, entry, {})
+            if found is not None and 0 <= pc - found.start < found.size:
+                return found
         for number, section in enumerate(self._sections):
             if number not in self._indexes:
                 functions = self._functions(section)
@@ -199,6 +218,7 @@ class CallFrames:
                 return found
         return None
 
+    @unless_damaged
     def _search(self, pc: int) -> int | None:
         """The address of the FDE whose function may have *pc*, by the header."""
         head = self._reader(self._header, _HEADER_SIZE)
@@ -243,6 +263,7 @@ class CallFrames:
             if found is not None and found.size:
                 yield place, found
 
+    @unless_damaged
     def _function_in(
         self, section: FrameSection | None, at: int, known: dict[int, _Common | None]
     ) -> _Function | None:
@@ -255,25 +276,22 @@ class CallFrames:
             return None
         data = sized.data
         is_debug, base = (False, 0) if section is None else (section[2], section[1])
-        try:
-            second = data.fixed(sized.id_size)
-            if second == (((1 << 8 * sized.id_size) - 1) if is_debug else 0):
-                return None
-            back = second if is_debug else sized.start - second
-            if back not in known:
-                known[back] = None
-                head = self._sized(section, back)
-                if head is not None and head.end - head.start <= _MAX_COMMON:
-                    head.data.fixed(head.id_size)
-                    known[back] = _read_common(head.data, base + head.start)
-            common = known[back]
-            if common is None:
-                return None
-            start = _pointer(data, common.encoding, base + sized.start)
-            size = _pointer(data, common.encoding & 0x0F, base + sized.start)
-            return _Function(common, start, size, data)
-        except (DamagedError, OverflowError):
+        second = data.fixed(sized.id_size)
+        if second == (((1 << 8 * sized.id_size) - 1) if is_debug else 0):
             return None
+        back = second if is_debug else sized.start - second
+        if back not in known:
+            known[back] = None
+            head = self._sized(section, back)
+            if head is not None and head.end - head.start <= _MAX_COMMON:
+                head.data.fixed(head.id_size)
+                known[back] = _read_common(head.data, base + head.start)
+        common = known[back]
+        if common is None:
+            return None
+        start = _pointer(data, common.encoding, base + sized.start)
+        size = _pointer(data, common.encoding & 0x0F, base + sized.start)
+        return _Function(common, start, size, data)
 
     def _sized(self, section: FrameSection | None, at: int) -> _Sized | None:
         """The entry at a place, or address, after its length; None at the end."""
@@ -362,15 +380,6 @@ def _read_common(data: ByteReader, start: int) -> _Common:
         is_signal,
         data.take(len(data.data) - data.at),
     )
-
-
-def _row(function: _Function, pc: int) -> Row:
-    """The rules at an address of a function."""
-    table = _Table(function.common)
-    for end in table.run_function(function):
-        if end > pc:
-            break
-    return table.row()
 
 
 def _rows(function: _Function) -> list[tuple[int, Row]]:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from gsym.engine.native import zero_ended
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
-from gsym.unwinding.expressions import ByteReader, DamagedError
+from gsym.unwinding.expressions import ByteReader, DamagedError, unless_damaged
 from gsym.unwinding.frame_info import Step
 from gsym.unwinding.machines import AARCH64, POWER64, POWER64_LITTLE
 
@@ -112,14 +112,12 @@ class GoFrames:
         if self._count > _MAX_FUNCTIONS:
             raise DamagedError
 
+    @unless_damaged
     def step(self, pc: int, values: dict[int, int], memory: Memory) -> Step | None:
         """The registers in the caller of the function at *pc*; None if unknown."""
         machine = self._machine
-        try:
-            function = self._function(pc)
-            size = None if function is None else self._on_stack(function, pc)
-        except DamagedError:
-            return None
+        function = self._function(pc)
+        size = None if function is None else self._on_stack(function, pc)
         if function is None or size is None or function.flags & _MOVES_STACK:
             return None
         name = zero_ended(self._data[self._names + function.name :][:32])

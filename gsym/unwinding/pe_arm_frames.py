@@ -5,10 +5,11 @@ Source: Microsoft, ARM64 exception handling.
 
 from __future__ import annotations
 
-from struct import Struct, error as StructError  # noqa: N812 - an exception
+from struct import Struct
 
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
+from gsym.unwinding.expressions import unless_damaged
 from gsym.unwinding.frame_info import Step
 from gsym.unwinding.pe_frames import last_entry
 
@@ -51,6 +52,7 @@ class _Function(NamedTuple):
     has_prologue: bool = True  # whether it is not a part of a function, without one
 
 
+@unless_damaged
 def step_by_pe_arm(
     table: PeTable, pc: int, values: dict[int, int], read: Memory, memory: Memory
 ) -> Step | None:
@@ -63,15 +65,11 @@ def step_by_pe_arm(
         read: Reads what is loaded, by link-time addresses.
         memory: The memory of the process.
     """
-    try:
-        start, function = _function(table, pc - table.base, read)
-        inside = pc - table.base - start
-        values = dict(values)
-        for each in _joined(_remaining(function, inside)):
-            _undo(each, values, memory)
-        return Step(values[_LINK], values, is_signal=False)
-    except (StructError, KeyError, ValueError, IndexError):
-        return None
+    start, function = _function(table, pc - table.base, read)
+    values = dict(values)
+    for each in _joined(_remaining(function, pc - table.base - start)):
+        _undo(each, values, memory)
+    return Step(values[_LINK], values, is_signal=False)
 
 
 def _remaining(function: _Function, inside: int) -> list[_Undo]:

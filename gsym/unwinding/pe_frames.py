@@ -6,12 +6,13 @@ Source: Microsoft, x64 exception handling.
 from __future__ import annotations
 
 from bisect import bisect_right
-from struct import Struct, error as StructError  # noqa: N812 - an exception
+from struct import Struct
 
 from gsym.containers.headers import read_pe_headers
 from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
+from gsym.unwinding.expressions import unless_damaged
 from gsym.unwinding.frame_info import Step
 from gsym.unwinding.images import Image
 
@@ -82,14 +83,12 @@ def pe_image(data: memoryview) -> tuple[Image, PeTable | None]:
     return Image(headers.segments), table
 
 
+@unless_damaged
 def step_by_pe(
     table: PeTable, pc: int, values: dict[int, int], read: Memory, memory: Memory
 ) -> Step | None:
     """The registers in the caller of the function at *pc*; None if unknown."""
-    try:
-        return _Unwinding(table, values, read, memory).step(pc)
-    except (StructError, KeyError, ValueError, IndexError):
-        return None
+    return _Unwinding(table, values, read, memory).step(pc)
 
 
 class _Unwinding:
