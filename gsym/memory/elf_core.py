@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from gsym.memory.module_files import FindFiles
     from gsym.memory.stack_parts import ParsedReport
     from gsym.memory.threads import Thread
-    from gsym.reading.reader import Reader
     from gsym.unwinding.frame_info import Step
     from gsym.unwinding.images import Memory
     from gsym.unwinding.machines import Machine
@@ -305,21 +304,24 @@ class _Core:
         image = image_in_memory(self._files.memory, start)
         if not image.segments:
             return
-        path = linked.pop(start, "")
-        if path:
-            number = self._loaded.add_module(_module(path, image.build_id))
-            self._files.know(number, image)
-            yield from _regions_of(number, start, image)
+        if path := linked.pop(start, ""):
+            module = _module(path, image.build_id)
+            yield from self._of_image(module, start, image)
             return
         name = "[vdso]" if start == self._notes.vdso else f"[image at {start:#x}]"
-        read = partial(self._convert, start, min(part.file_size, _MOST_VDSO))
-        module = module_of_build_id(name, image.build_id)
-        number = self._loaded.add_module(module._replace(path="", read=read))
-        self._files.know(number, image)
-        yield from _regions_of(number, start, image)
+        size = min(part.file_size, _MOST_VDSO)
+        module = module_of_build_id(name, image.build_id)._replace(
+            path="", read=lambda: read_converted(self._files.memory(start, size))
+        )
+        yield from self._of_image(module, start, image)
 
-    def _convert(self, start: int, size: int) -> Reader:
-        return read_converted(self._files.memory(start, size))
+    def _of_image(
+        self, module: StackModule, start: int, image: Image
+    ) -> Iterator[Region]:
+        """The regions of an image that is in memory as a whole."""
+        number = self._loaded.add_module(module)
+        self._files.know(number, image)
+        return _regions_of(number, start, image)
 
 
 def _regions_of(number: int, start: int, image: Image) -> Iterator[Region]:

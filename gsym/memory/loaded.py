@@ -122,13 +122,8 @@ class Loaded(Regions):
         if region is None:
             return StackFrame("??", NO_MODULE, address, is_return=is_return)
         name, inside = self.modules[region.module].name, region.address + is_return
-        return StackFrame(
-            f"{name}+{inside:#x}",
-            region.module,
-            min(inside, UINT64_MAX),
-            region.base,
-            is_return,
-        )
+        place = region.module, min(inside, UINT64_MAX), region.base
+        return StackFrame(f"{name}+{inside:#x}", *place, is_return)
 
     def stack(self, addresses: Iterable[int]) -> ParsedReport:
         """A report of single addresses."""
@@ -248,7 +243,9 @@ class LoadedSymbols(Loaded):
                 placed.setdefault(region.module, []).append(place)
         answers: list[Lookup | None] = [None] * len(asked)
         for module, places in placed.items():
-            reader = self._reader(module)
+            if module not in self._readers:
+                self._readers[module] = self._opener.open(self.modules[module]).reader
+            reader = self._readers[module]
             if reader is None:
                 continue
             linked = [(asked[at] - bias) & UINT64_MAX for at, bias in places]
@@ -259,12 +256,6 @@ class LoadedSymbols(Loaded):
                 if found is not None:
                     answers[at] = _moved(found, bias)
         return answers
-
-    def _reader(self, module: int) -> Reader | None:
-        if module not in self._readers:
-            found = self._opener.open(self.modules[module])
-            self._readers[module] = found.reader
-        return self._readers[module]
 
 
 def _moved(found: Lookup, bias: int) -> Lookup:

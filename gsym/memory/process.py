@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from gsym.memory.report_modules import PathOrUrl, Sources
-    from gsym.reading.reader import Reader
     from gsym.store.directory import Store
     from gsym.unwinding.images import Memory
 
@@ -114,24 +113,21 @@ class Process(LoadedSymbols):
             module, image = images[key]
             if image.segments:
                 start, end, is_executable, offset, *_ = each
-                region = Region(
-                    *(start, end, module, offset, offset, "file", is_executable)
-                )
-                regions.append(linked_region(region, image.segments))
+                part = Region(start, end, module, offset, offset, "file", is_executable)
+                regions.append(linked_region(part, image.segments))
             elif each.is_executable:
                 without_file.append(each)
         moved = AddressRanges((each.start, each.end, each) for each in without_file)
         for (number, image), bias in biases.items():
             regions += moved_code(number, image, bias, moved)
         if without_file and (path := self._perf_map()):
-            module = self.add_module(
-                module_of_build_id(path, "")._replace(
-                    path="", read=partial(_read_perf_map, path)
-                )
+            listed = module_of_build_id(path, "")._replace(
+                path="",
+                read=lambda: read_symbols(latest_symbols(read_perf_map(path)[0])),
             )
+            number = self.add_module(listed)
             regions += [
-                Region(each.start, each.end, module, 0, each.start)
-                for each in without_file
+                Region(start, end, number, 0, start) for start, end, *_ in without_file
             ]
         self.set_regions(regions)
 
@@ -167,9 +163,10 @@ class Process(LoadedSymbols):
         span = f"{mapping.start:x}-{mapping.end:x}"
         for place in (path, seen, self._place(f"map_files/{span}"), self._place("exe")):
             # The same file, and not one of the same number in another file system.
-            if _inode(place) == mapping.inode and (place != path or self._shares(path)):
+            is_same = _status(place, "st_ino") == mapping.inode
+            if is_same and (place != path or self._shares(path)):
                 return place, True
-        return (seen if _inode(seen) else path), False
+        return (seen if _status(seen, "st_ino") else path), False
 
     def _shares(self, path: str) -> bool:
         """Whether a path means the same here and for the process."""
@@ -186,13 +183,14 @@ class Process(LoadedSymbols):
                 number = line.split()[-1]  # in the innermost namespace
         in_root = f"{self._place('root')}/tmp/perf-{number}.map"  # noqa: S108
         paths = in_root, f"/tmp/perf-{self.pid}.map"  # noqa: S108 - by convention
-        owners = {0, os.geteuid(), _owner(self._place("."))}
+        owners = {0, os.geteuid(), _status(self._place("."), "st_uid")}
         return next((path for path in paths if _is_of(path, owners)), "")
 
 
-def _inode(path: str) -> int:
+def _status(path: str, field: str) -> int:
+    """A number in the status of a file; 0 if there is none."""
     try:
-        return os.stat(path).st_ino
+        return int(getattr(os.stat(path), field))
     except OSError:
         return 0
 
@@ -218,13 +216,6 @@ def _read_memory(descriptor: int, address: int, size: int) -> bytes:
         return b""
 
 
-def _owner(path: str) -> int:
-    try:
-        return os.stat(path).st_uid
-    except OSError:
-        return 0
-
-
 def _is_of(path: str, owners: Container[int]) -> bool:
     """Whether it is a regular file of one of these; anybody may write into /tmp."""
     try:
@@ -232,8 +223,3 @@ def _is_of(path: str, owners: Container[int]) -> bool:
     except OSError:
         return False
     return stat.S_ISREG(status.st_mode) and status.st_uid in owners
-
-
-def _read_perf_map(path: str) -> Reader:
-    symbols, _ = read_perf_map(path)
-    return read_symbols(latest_symbols(symbols))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gsym.memory.loaded import Loaded
     from gsym.memory.stack_parts import ParsedReport, StackFrame
-    from gsym.memory.walking import Registers, WalkedFrame, WalkedStack, Walker
+    from gsym.memory.walking import Registers, WalkedFrame, Walker
 
 # Limit: Frames of all threads of a core or a minidump
 _MOST_IN_ALL = 100_000
@@ -64,7 +64,10 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
             if walked.left_out and at >= walked.left_out_at:
                 number += walked.left_out
                 if at == walked.left_out_at:
-                    stack.add_text(_left_out(walked))
+                    what = {0: "", 1: ": they repeat the one before"}.get(
+                        walked.period, f": they repeat the {walked.period} before"
+                    )
+                    stack.add_text(f"{walked.left_out:,} frames are left out{what}\n")
             if found not in frames:
                 address, trust, is_return = found
                 frame = loaded.frame(address, is_return=is_return)
@@ -111,12 +114,3 @@ def _state(thread: Thread, walker: Walker) -> tuple[list[tuple[str, int]], str]:
     except (GsymError, OSError):  # without the extra
         text = ""
     return registers, text
-
-
-def _left_out(walked: WalkedStack) -> str:
-    what = f"{walked.left_out:,} frames are left out"
-    if walked.period == 1:
-        return f"{what}: they repeat the one before\n"
-    if walked.period:
-        return f"{what}: they repeat the {walked.period} before\n"
-    return f"{what}\n"

@@ -8,6 +8,8 @@ the GSYM file, or symbols of the binary, say which ones there are.
 from __future__ import annotations
 
 import re
+from functools import partial
+from itertools import chain
 
 from gsym.engine.demangling import demangle
 from gsym.modules.function_names import FunctionNames
@@ -89,11 +91,9 @@ class FoldedFunctions:
     def _is_folded(self, number: int, start: int) -> bool:
         """Whether others were merged into the function of a module at a start."""
         reader = self._modules[number].reader
-        found = reader is not None and bool(
-            reader.mapped_for((start,)).merged_count(start)
-        )
-        self._are_folded[number, start] = found
-        return found
+        count = reader and reader.mapped_for((start,)).merged_count(start)
+        self._are_folded[number, start] = bool(count)
+        return bool(count)
 
     def _lookups(self, module: int, address: int) -> tuple[Lookup, ...]:
         """The function at a link-time address, and those that were merged into it."""
@@ -130,13 +130,11 @@ class FoldedFunctions:
     def _chosen(self, frame: ReportFrame, called: tuple[str, ...]) -> ReportFrame:
         address = self._address(frame) - frame.is_return
         several = self._lookups(frame.module, address)
-        chosen = [each for each in several if each.function.name in called]
-        if not chosen:
-            chosen = [
-                each
-                for each in several
-                if any(_fits(each.function.name, pattern) for pattern in called)
-            ]
+        chosen = [each for each in several if each.function.name in called] or [
+            each
+            for each in several
+            if any(_fits(each.function.name, pattern) for pattern in called)
+        ]
         if len(chosen) != 1:
             return frame._replace(folded=_one_of(chosen or several))
         calls = (
@@ -162,16 +160,12 @@ class FoldedFunctions:
 
     def _starts(self, number: int, name: str) -> set[int]:
         """Starts of functions of a name, by the symbols in the files of a module."""
-        if number not in self._names:
-            module = self._modules[number]
-            self._names[number] = [
-                FunctionNames(module.reader, path)
-                for path in module.files()
-                if module.reader is not None
-            ]
-        return {
-            each.start for names in self._names[number] for each in names.in_table(name)
-        }
+        module = self._modules[number]
+        if number not in self._names and module.reader is not None:
+            names = partial(FunctionNames, module.reader)
+            self._names[number] = [*map(names, module.files())]
+        tables = (names.in_table(name) for names in self._names.get(number, ()))
+        return {each.start for each in chain.from_iterable(tables)}
 
 
 def _fits(name: str, pattern: str) -> bool:

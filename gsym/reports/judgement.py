@@ -10,12 +10,7 @@ from __future__ import annotations
 from itertools import chain, combinations
 from operator import eq
 
-from gsym.memory.stack_parts import (
-    AlikeLines,
-    ReadLine,
-    StackFrame,
-    StackNumbers,
-)
+from gsym.memory.stack_parts import AlikeLines, ReadLine, StackFrame, StackNumbers
 from gsym.records import NamedTuple
 from gsym.reports.link_addresses import AFTER, CALL, CODE, FUNCTION
 from gsym.reports.stacks.evidence import NO_NUMBERS
@@ -207,7 +202,7 @@ def _addresses(
     """The link-time addresses that a reading may have, for each line."""
     if reading.frame.base == "symbol":
         (frame,) = alike.frames(reading)
-        for address in places.addresses(frame):
+        for address in places.named_addresses(frame):
             yield [address]
     elif reading.plus >= 0:
         yield [*map(places.address, alike.frames(reading))]
@@ -219,13 +214,10 @@ def _scores(
     frame: StackFrame, addresses: Sequence[int | None], places: LinkAddresses
 ) -> list[int | None]:
     """The scores of readings; None for those without a function."""
-    score = 0 if frame.is_guess else _IS_EXPLICIT
     is_named = frame.base == "symbol"
-    score += _NAMES_IT if is_named else 0
+    score = (not frame.is_guess) * _IS_EXPLICIT + is_named * _NAMES_IT
     of_place = [
-        score + (_IS_CALL if place & CALL else 0)
-        if place & (FUNCTION | AFTER)
-        else None
+        score + bool(place & CALL) * _IS_CALL if place & (FUNCTION | AFTER) else None
         for place in range(_PLACES)
     ]
     found = places.places([each or 0 for each in addresses])
@@ -252,10 +244,10 @@ def _chosen(
     several = [_best(at, places) for at in range(len(frames))]
     is_list = _is_list(line, frames)
     is_known = not is_list and any(best is not None for best, _ in several)
-    kept: list[StackFrame | None] = []
-    for frame, (best, _) in zip(frames, several, strict=True):
-        is_text = best is None and (is_known or frame.is_guess)
-        kept.append(None if is_text else frame)
+    kept = [
+        None if best is None and (is_known or frame.is_guess) else frame
+        for frame, (best, _) in zip(frames, several, strict=True)
+    ]
     if not is_list:
         _merge(kept, [best for best, _ in several])
     for left, (best, rival), span, readings in zip(
@@ -302,7 +294,8 @@ def _merge(kept: list[StackFrame | None], chosen: Sequence[_Place | None]) -> No
             continue
         first, second = chosen[at], chosen[other]
         if first is None or second is None:
-            same = first is second and _is_same(frame, following)
+            is_near = frame.address == following.address or frame.base != following.base
+            same = first is second and frame.module == following.module and is_near
         else:
             same = first.is_as(second)
         if not same:
@@ -322,9 +315,3 @@ def _is_list(line: ReadLine, frames: Sequence[StackFrame]) -> bool:
         return False
     spans = line.alike.pattern.spans
     return not NO_NUMBERS.search(line.text, spans[0][0], spans[-1][1])
-
-
-def _is_same(one: StackFrame, other: StackFrame) -> bool:
-    return one.module == other.module and (
-        one.address == other.address or one.base != other.base
-    )

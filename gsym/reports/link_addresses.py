@@ -97,17 +97,9 @@ class LinkAddresses:
 
     def link_address(self, frame: StackFrame) -> int | None:
         """The link-time address to look up; None if it cannot be told."""
-        base, address = frame.base, frame.address
-        if base == "image" or (base == "either" and address < self._base):
-            address += self._base
-        else:
-            found = self.address(frame)
-            if found is None:
-                return None
-            address = found
-        address -= frame.is_return
+        found = self.address(frame)
         return (
-            address if 0 <= address <= UINT64_MAX else max(0, min(address, UINT64_MAX))
+            None if found is None else max(0, min(found - frame.is_return, UINT64_MAX))
         )
 
     def is_signal_return(self, frame: StackFrame) -> bool:
@@ -118,15 +110,9 @@ class LinkAddresses:
         address = self.address(frame)
         return address is not None and self._layout.is_signal_frame(address)
 
-    def addresses(self, frame: StackFrame) -> Iterator[int]:
-        """The link-time addresses that a frame may be at, as in the report."""
-        if frame.base != "symbol":
-            address = self.address(frame)
-            if address is not None:
-                yield address
-            return
-        for start in self._named_starts(frame):
-            yield start + (frame.plus or 0)
+    def named_addresses(self, frame: StackFrame) -> list[int]:
+        """The link-time addresses that a frame may be at that names its function."""
+        return [start + (frame.plus or 0) for start in self._named_starts(frame)]
 
     def addresses_of(
         self, frame: StackFrame, addresses: Sequence[int]
@@ -172,10 +158,9 @@ class LinkAddresses:
         start = self._base
         for frame, addresses in readings.kinds:
             is_image = frame.base == "image"
-            if is_image or frame.base in MAY_BE_LINK:
-                for each in addresses:
-                    at = each + start if is_image or each < start else each
-                    yield from (at, at - 1)
+            for each in addresses if is_image or frame.base in MAY_BE_LINK else ():
+                at = each + start if is_image or each < start else each
+                yield from (at, at - 1)
 
     def is_in(self, symbol: str, address: int) -> bool | None:
         """Whether an address is in a function of a name; None if there is none."""
@@ -196,7 +181,8 @@ class LinkAddresses:
             layout = "file" if base == "offset" else base
             start = self._layout.link_address(layout, address)
         if start is None and base in MAY_BE_LINK:
-            loaded = self._load_address(address)
+            at = bisect_right(self._loaded, address, key=itemgetter(0)) - 1
+            loaded = self._loaded[max(at, 0)][1] if self._loaded else None
             is_other = loaded is not None or frame.plus is not None
             if not is_other or self._is_code(address):
                 return address
@@ -216,13 +202,11 @@ class LinkAddresses:
 
     def _symbol_address(self, frame: StackFrame) -> int | None:
         starts = self._named_starts(frame)
-        if not starts:
+        if len(starts) != 1:
             self.reason = f"no function {frame.symbol} of this size"
-            return None
-        if len(starts) > 1:
-            self.reason = (
-                f"ambiguous: {len(starts)} functions are called {frame.symbol}"
-            )
+            if starts:
+                several = f"{len(starts)} functions are called {frame.symbol}"
+                self.reason = f"ambiguous: {several}"
             return None
         address = starts[0] + (frame.plus or 0)
         named = frame.symbol, address, frame.is_return
@@ -273,8 +257,7 @@ class LinkAddresses:
 
     def _reaches(self, function: FunctionRange, frame: StackFrame) -> bool:
         """Whether no function starts before the end that a report gives one."""
-        end = function.start + (frame.function_size or 0)
-        found = self._reader.lookup(end - 1)
+        found = self._reader.lookup(function.start + (frame.function_size or 0) - 1)
         return found is None or found.function.start <= function.start
 
     def _functions(self, symbol: str) -> Sequence[FunctionRange]:
@@ -283,11 +266,6 @@ class LinkAddresses:
             several = map(self._names.find, name_variants(symbol))
             self._found[symbol] = next(filter(None, several), ())
         return self._found[symbol]
-
-    def _load_address(self, address: int) -> int | None:
-        """Distance of an address in the process; None if unknown."""
-        at = bisect_right(self._loaded, address, key=itemgetter(0)) - 1
-        return self._loaded[max(at, 0)][1] if self._loaded else None
 
     def _find_load_addresses(
         self, readings: Readings
@@ -373,18 +351,18 @@ class LinkAddresses:
         first, last = min(addresses), max(addresses)
         distances = range(-((end - last) // _PAGE) * _PAGE, first - low + 1, _PAGE)
         enough = _ENOUGH * max(len(distances), 1)
+
+        def ends_call(address: int) -> bool:
+            return self.code.is_known(address) and self.code.may_return(address)
+
         found: list[int] = []
         for distance in distances:
-            if not all(self._ends_call(each - distance) for each in inner):
-                continue
-            calls = sum(self._ends_call(each - distance) for each in addresses)
-            calls += 2 * self._callers(asked, distance)
-            if self.code.addresses_per_call**calls >= enough:
-                found.append(distance)
+            if all(ends_call(each - distance) for each in inner):
+                calls = sum(ends_call(each - distance) for each in addresses)
+                calls += 2 * self._callers(asked, distance)
+                if self.code.addresses_per_call**calls >= enough:
+                    found.append(distance)
         return found[0] if len(found) == 1 else None
-
-    def _ends_call(self, address: int) -> bool:
-        return self.code.is_known(address) and self.code.may_return(address)
 
     def _callers(self, frames: Sequence[StackFrame], distance: int) -> int:
         """The number of frames that call the function of the one before them."""

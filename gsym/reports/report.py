@@ -493,17 +493,11 @@ def _frame_record(
 def _module_record(
     module: ReportModule, shown: Callable[[str], str]
 ) -> dict[str, object]:
-    return {
-        **module._asdict(),
-        "name": shown(module.name),
-        "reason": shown(module.reason),
-        "unsure": shown(module.unsure),
-        "attempts": [
-            {
-                **each._asdict(),
-                "source": shown(each.source),
-                "detail": shown(each.detail),
-            }
-            for each in module.attempts
-        ],
+    texts = {
+        name: shown(getattr(module, name)) for name in ("name", "reason", "unsure")
     }
+    attempts = [
+        each._asdict() | {"source": shown(each.source), "detail": shown(each.detail)}
+        for each in module.attempts
+    ]
+    return {**module._asdict(), **texts, "attempts": attempts}

@@ -205,11 +205,10 @@ class CallFrames(KeptRows):
                 return found
         for number, section in enumerate(self._sections):
             if number not in self._indexes:
-                functions = self._functions(section)
                 self._indexes[number] = AddressRanges(
                     sorted(
                         (each.start, each.start + each.size, place)
-                        for place, each in functions
+                        for place, each in self._functions(section)
                     )
                 )
             place = self._indexes[number].find(pc)
@@ -462,20 +461,16 @@ def _by_saved(
 
 def _stepped(row: Row, found: dict[int, int], machine: Machine) -> Step:
     """The caller, whose registers are those that were found."""
-    pc = _returned(row, found, machine)
+    back = row.return_register
+    pc = found.get(back)
+    if back not in row.rules and back == machine.pc:
+        pc = None  # it is never that of the caller
+    elif row.rules.get(back) == ("undefined", 0):
+        pc = 0
     if not row.is_signal:
-        found.pop(row.return_register, None)
+        found.pop(back, None)
     found.pop(machine.pc, None)
     return Step(pc, found, row.is_signal, "call frame info", row)
-
-
-def _returned(row: Row, found: dict[int, int], machine: Machine) -> int | None:
-    """The return address; 0 if there is no caller, None if it is unknown."""
-    back = row.return_register
-    if back not in row.rules:
-        # The program counter is never that of the caller.
-        return None if back == machine.pc else found.get(back)
-    return 0 if row.rules[back][0] == "undefined" else found.get(back)
 
 
 class _Table:
@@ -508,33 +503,18 @@ class _Table:
     def _run_all(self, data: ByteReader, location: int) -> Iterator[int]:
         while data.at < len(data.data):
             code = data.byte()
-            low = code & 0x3F
-            by = self._advance(code, low, data)
+            kind, low = code & 0xC0, code & 0x3F
             if code == 0x01:
                 location = _pointer(data, self._common.encoding & 0x0F, 0)
                 yield location
-            elif by is not None:
+            elif kind == _ADVANCE or code in _ADVANCES:
+                by = low if kind else data.fixed(_ADVANCES[code])
                 location += by * self._common.code_unit
                 yield location
-            elif code >= 0xC0:  # noqa: PLR2004 - DW_CFA_restore
-                self._restore(low)
-            elif code >= 0x80:  # noqa: PLR2004 - DW_CFA_offset
-                self.rules[low] = "offset", data.leb() * self._common.data_unit
+            elif kind:  # DW_CFA_offset, DW_CFA_restore
+                self._set_register(kind, low, data)
             else:
-                self._run(low, data)
-
-    @staticmethod
-    def _advance(code: int, low: int, data: ByteReader) -> int | None:
-        if code & 0xC0 == 0x40:  # noqa: PLR2004 - DW_CFA_advance_loc
-            return low
-        size = {0x02: 1, 0x03: 2, 0x04: 4, 0x1D: 8}.get(code)
-        return None if size is None else data.fixed(size)
-
-    def _restore(self, register: int) -> None:
-        if register in self._initial:
-            self.rules[register] = self._initial[register]
-        else:
-            self.rules.pop(register, None)
+                self._run(code, data)
 
     def _run(self, code: int, data: ByteReader) -> None:
         if code in _OF_FRAME:
@@ -550,17 +530,16 @@ class _Table:
         elif code == 0x2E:  # noqa: PLR2004 - DW_CFA_GNU_args_size
             data.leb()
         elif code in _OF_REGISTER:
-            self._set_register(code, data)
+            self._set_register(code, data.leb(), data)
         elif code not in _WITHOUT_EFFECT:
             raise DamagedError
 
-    def _set_register(self, code: int, data: ByteReader) -> None:
-        register = data.leb()
+    def _set_register(self, code: int, register: int, data: ByteReader) -> None:
         kind, form = _OF_REGISTER[code]
-        if kind == "same":
+        if kind == "restore" and register in self._initial:
+            self.rules[register] = self._initial[register]
+        elif kind in {"same", "restore"}:
             self.rules.pop(register, None)
-        elif kind == "restore":
-            self._restore(register)
         elif form == "block":
             self.rules[register] = kind, data.take(data.leb())
         elif form == "factored":
@@ -588,7 +567,10 @@ class _Table:
 _OF_FRAME = frozenset({0x0C, 0x0D, 0x0E, 0x0F, 0x12, 0x13})  # DW_CFA_def_cfa*
 _WITHOUT_EFFECT = frozenset({0x00, 0x2C, 0x2D})  # nop; the signing of return addresses
 _SIGNED = frozenset({0x11, 0x15})
+_ADVANCE, _ADVANCES = 0x40, {0x02: 1, 0x03: 2, 0x04: 4, 0x1D: 8}
 _OF_REGISTER = {
+    0x80: ("offset", "factored"),
+    0xC0: ("restore", ""),
     0x05: ("offset", "factored"),
     0x06: ("restore", ""),
     0x07: ("undefined", ""),

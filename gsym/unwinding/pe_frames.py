@@ -18,7 +18,7 @@ from gsym.unwinding.images import Image
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from gsym.unwinding.images import Memory
 
@@ -109,12 +109,13 @@ class _Unwinding:
             StructError: The tables or the stack are cut.
             KeyError: A register is not known, or the function.
         """
-        found = self._function(pc - self._base)
-        if found is None and (self._values[16] - pc) % _PAGE:
+        place = pc - self._base
+        found = last_entry(self._table, _ENTRY, place, self._read)
+        start, end, information = found or (0, 0, 0)
+        if place >= end and (self._values[16] - pc) % _PAGE:
             raise KeyError(pc)  # a caller has an entry
-        if found is not None:
-            start, information = found
-            inside = pc - self._base - start
+        if place < end:
+            inside = place - start
             size = self._read(self._base + information + 1, 1)
             if not size or inside < size[0] or not self._run_epilogue(information):
                 self._undo(information, inside)
@@ -132,14 +133,6 @@ class _Unwinding:
         self._values[_STACK] = stack + _WORD & UINT64_MAX
         return self._load(stack)
 
-    def _function(self, place: int) -> tuple[int, int] | None:
-        """The start of the function at a place in the image, and its information."""
-        found = last_entry(self._table, _ENTRY, place, self._read)
-        if found is None:
-            return None
-        start, end, information = found
-        return (start, information) if place < end else None
-
     def _undo(self, information: int, inside: int) -> None:
         """Undo what the code has done before an offset in its function."""
         for part in unwind_parts(self._read, self._base, information):
@@ -150,28 +143,26 @@ class _Unwinding:
             base = self._values[_STACK]
             if part.frame and (is_set or inside >= part.size):
                 base = self._values[_REGISTERS[part.frame]] - part.frame_offset
-            self._undo_codes(part.operations, inside, base)
+            for each in part.operations:
+                if each.offset <= inside:
+                    self._undo_code(each, base)
             inside = UINT64_MAX  # the code before is that of another part
 
-    def _undo_codes(
-        self, operations: Iterable[Operation], inside: int, base: int
-    ) -> None:
+    def _undo_code(self, operation: Operation, base: int) -> None:
         values = self._values
-        for offset, kind, register, number in operations:
-            if offset > inside:
-                continue
-            if kind == PUSH:
-                values[_REGISTERS[register]] = self._pop()
-            elif kind == ALLOCATE:
-                values[_STACK] += number
-            elif kind == SET_FRAME:
-                values[_STACK] = base
-            elif kind == SAVE:
-                values[_REGISTERS[register]] = self._load(base + number)
-            elif kind == INTERRUPTED:
-                stack = values[_STACK] + number
-                values[16], values[_STACK] = self._load(stack), self._load(stack + 24)
-                self._is_interrupted = True
+        _, kind, register, number = operation
+        if kind == PUSH:
+            values[_REGISTERS[register]] = self._pop()
+        elif kind == ALLOCATE:
+            values[_STACK] += number
+        elif kind == SET_FRAME:
+            values[_STACK] = base
+        elif kind == SAVE:
+            values[_REGISTERS[register]] = self._load(base + number)
+        elif kind == INTERRUPTED:
+            stack = values[_STACK] + number
+            values[16], values[_STACK] = self._load(stack), self._load(stack + 24)
+            self._is_interrupted = True
 
     def _run_epilogue(self, information: int) -> bool:
         """Run the rest of an epilogue; False where the code is none."""

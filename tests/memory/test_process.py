@@ -185,8 +185,8 @@ def test_a_file_that_may_not_be_the_mapped_one_is_unsure_without_an_id(
     tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some file systems show another number of a file in the mappings."""
-    number_of = process._inode  # noqa: SLF001
-    monkeypatch.setattr(process, "_inode", lambda path: number_of(path) + 1)
+    of = process._status  # noqa: SLF001
+    monkeypatch.setattr(process, "_status", lambda path, field: of(path, field) + 1)
     for build_id, unsure in ("none", "found by its name alone"), ("sha1", ""):
         flags = f"-Wl,--build-id={build_id}"
         program, library = build(tmp_path, compiler, flags)
@@ -232,11 +232,11 @@ def test_a_perf_map_is_read_up_to_a_limit(
     path = tmp_path / "perf.map"
     path.write_text("1000 10 first\n2000 10 other\n")
     monkeypatch.setattr(symbol_lists, "_MOST_PERF_MAP", path.stat().st_size)
-    with process._read_perf_map(str(path)) as reader:  # noqa: SLF001
-        assert [each.name for each in reader] == ["first", "other"]
+    symbols, _ = symbol_lists.read_perf_map(str(path))
+    assert [name for _, _, name in symbols] == [b"first", b"other"]
     monkeypatch.setattr(symbol_lists, "_MOST_PERF_MAP", len("1000 10 first\n2000"))
-    with process._read_perf_map(str(path)) as reader:  # noqa: SLF001
-        assert [each.name for each in reader] == ["first"]
+    symbols, _ = symbol_lists.read_perf_map(str(path))
+    assert [name for _, _, name in symbols] == [b"first"]
 
 
 def test_files_are_read_in_the_root_of_the_process(
