@@ -52,7 +52,7 @@ class Microdump:
         self.processor: int = 0
         self.context: bytes = b""
         self.first: int = 0
-        self.stack = bytearray()
+        self.stack: bytearray = bytearray()
         self.modules: list[tuple[int, int, StackModule]] = []
         self.cause: tuple[int, int] | None = None
         found = _START.search(data)

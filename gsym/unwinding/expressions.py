@@ -24,7 +24,7 @@ class _Unless(ContextDecorator, suppress):
 
 
 # Where tables are damaged, or memory is not there.
-unless_damaged = _Unless(
+unless_damaged: ContextDecorator = _Unless(
     *(DamagedError, StructError, ArithmeticError, LookupError, ValueError)
 )
 
