@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import gsym.reading.reader
-from gsym.cli.terminal import printable
+from gsym.cli.terminal import tell
 from gsym.errors import EmptyError, FormatError, GsymError, UnsupportedError
 
 TYPE_CHECKING = bool()
@@ -55,7 +54,7 @@ def find_for(
     if found.origin != path and values.has("--verbose") and values.flag("--verbose"):
         notes = (*notes, f"using {found.origin}")
     for note in notes:
-        print(f"gsym: {printable(note)}", file=sys.stderr)
+        tell(f"gsym: {note}")
     if found.reader is None:
         raise EmptyError("no debug information and no symbols", path=path)
     return found.reader, found.unsure

@@ -12,7 +12,7 @@ import sys
 from gsym import __version__
 from gsym.cli.grammar import Command, HelpRequested, UsageError, suggestion
 from gsym.cli.program import EXIT_FAILED, EXIT_USAGE, run_program
-from gsym.cli.terminal import describe, printable
+from gsym.cli.terminal import describe, tell
 from gsym.cli.verbs import GROUPS, VERBS, verbs_of
 
 TYPE_CHECKING = bool()
@@ -102,9 +102,9 @@ def _show_verbs(parent: str) -> int:
 
 def _complain(error: Exception, arguments: list[str]) -> int:
     if not isinstance(error, UsageError):
-        print(f"gsym: error: {describe(error)}", file=sys.stderr)
+        tell(f"gsym: error: {describe(error)}")
         return EXIT_FAILED
     program = f"gsym {_split(arguments)[0]}".rstrip()
-    print(f"{program}: error: {printable(str(error))}", file=sys.stderr)
-    print(f"Try '{program} --help'.", file=sys.stderr)
+    tell(f"{program}: error: {error}")
+    tell(f"Try '{program} --help'.")
     return EXIT_USAGE

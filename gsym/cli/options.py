@@ -12,13 +12,13 @@ from gsym.cli.grammar import (
     usage_errors,
 )
 from gsym.cli.program import EXIT_FAILED
-from gsym.cli.terminal import printable, warn
+from gsym.cli.terminal import print_json, print_lines, printable, warn
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from gsym.cli.grammar import Values, Work
@@ -125,6 +125,14 @@ def _print_output(work: Work, values: Values) -> int:
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
     return status
+
+
+def show(values: Values, record: object, lines: Iterable[str]) -> None:
+    """Print a record with `JSON`; without it, and `QUIET`, print lines for people."""
+    if values.flag("--json"):
+        print_json(record)
+    elif not (values.has("--quiet") and values.flag("--quiet")):
+        print_lines(lines)
 
 
 # ---- values

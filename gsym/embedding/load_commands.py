@@ -224,17 +224,12 @@ class LoadCommands:
         )
         return Segment(LoadCommand(self._binary, 0, raw), is_wide=self.is_wide)
 
-    def replace(self, old: Segment, new: Segment) -> None:
-        """Replace *old* by *new*."""
-        self.commands[self.commands.index(old.command)] = new.command
-
-    def insert_before(self, other: Segment, new: Segment) -> None:
-        """Put *new* before *other*."""
-        self.commands.insert(self.commands.index(other.command), new.command)
-
-    def insert_behind(self, other: Segment, new: Segment) -> None:
-        """Put *new* after *other*."""
-        self.commands.insert(self.commands.index(other.command) + 1, new.command)
+    def insert(
+        self, new: Segment, other: Segment, *, after: int = 0, replaced: int = 0
+    ) -> None:
+        """Put *new* before or *after* another one, or in its place if *replaced*."""
+        at = self.commands.index(other.command) + after
+        self.commands[at : at + replaced] = [new.command]
 
     def content_start(self) -> int:
         """The lowest file offset that is in use after the commands."""

@@ -66,15 +66,6 @@ _SECTION_ALIGNMENT = 3  # as a power of 2
 _SIGNATURE_ALIGNMENT = 16
 
 
-class _Fixups:
-    """The chained fixups and their place in the file: nothing, where there are none."""
-
-    def __init__(self, offset: int, size: int, data: bytes) -> None:
-        self.offset, self.end = offset, offset + size
-        self.data = data
-        self.growth = len(data) - size
-
-
 class MachoBinary:
     """A Mach-O file that a GSYM file can go into.
 
@@ -112,7 +103,9 @@ class MachoBinary:
         if size and self._old is None:
             count = len(self._commands.segments)
             data = with_one_more_segment(self._binary, offset, size, count)
-        self._fixups = _Fixups(offset, size, data)
+        # The chained fixups, of which there may be no bytes, and their place.
+        self._fixups, self._fixups_start = data, offset
+        self._fixups_end, self._fixups_growth = offset + size, len(data) - size
         self._signature, self._unsigned_end = self._read_signature()
         # "" for a file without one, "ad hoc" where it is made again as it was,
         # "identity dropped" where it was that of somebody
@@ -143,8 +136,8 @@ class MachoBinary:
         code_limit = align(unsigned_end, _SIGNATURE_ALIGNMENT)
         self._commands.move(self._moved)
         command = self._commands.find(load_commands.LC_DYLD_CHAINED_FIXUPS)
-        if command is not None and self._fixups.growth:
-            command.pack("I", 12, len(self._fixups.data))
+        if command is not None and self._fixups_growth:
+            command.pack("I", 12, len(self._fixups))
         linkedit_end = self._place_signature(code_limit)
         self._place_segments(segment_size, linkedit_end)
         self._place_new(segment_size, padding, payload.size)
@@ -155,23 +148,22 @@ class MachoBinary:
                 f"no space for a load command of {len(head) - end} bytes: "
                 "link again with -headerpad 0x1000"
             )
-        signature, data, fixups = self._signature, self._binary.data, self._fixups
+        signature, data = self._signature, self._binary.data
         signature_padding = 0 if signature is None else code_limit - unsigned_end
         unsigned: Iterator[Buffer] = chain(
             (head, data[len(head) : self._start], bytes(padding)),
             payload.chunks,
             (bytes(section_size - payload.size),),
-            (data[self._linkedit_start : fixups.offset], fixups.data),
-            (data[fixups.end : self._unsigned_end], bytes(signature_padding)),
+            (data[self._linkedit_start : self._fixups_start], self._fixups),
+            (data[self._fixups_end : self._unsigned_end], bytes(signature_padding)),
         )
         if signature is None:
             yield from unsigned
             return
-        hasher = signature.hasher()
         for piece in unsigned:
-            hasher.update(piece)
+            signature.update(piece)
             yield piece
-        yield signature.to_bytes(code_limit, hasher.finish())
+        yield signature.finish(code_limit)
 
     # ---- reading
 
@@ -223,7 +215,7 @@ class MachoBinary:
             return None, file_end if self._is_dsym else self._linkedit_end
         end = self._strings_end(offset)
         is_last = self._binary.is_zero(offset + size, file_end)
-        if not is_last or end < self._fixups.end:
+        if not is_last or end < self._fixups_end:
             raise self._binary.damaged(offset, "the code signature does not come last")
         return Signature(self._binary, offset, size), end
 
@@ -241,8 +233,8 @@ class MachoBinary:
         """The new offset of what was at *offset* of the file."""
         if offset < self._linkedit_start:
             return offset
-        fixups = self._fixups
-        return offset + self._growth + (fixups.growth if offset >= fixups.end else 0)
+        growth = self._fixups_growth if offset >= self._fixups_end else 0
+        return offset + self._growth + growth
 
     def _place_signature(self, code_limit: int) -> int:
         """Returns where __LINKEDIT ends with it."""
@@ -278,9 +270,9 @@ class MachoBinary:
         new.place(address, size, self._start, size)
         new.place_section(padding, section_size, _SECTION_ALIGNMENT)
         if self._old is not None:
-            commands.replace(self._old, new)
+            commands.insert(new, self._old, replaced=1)
         elif self._is_dsym:
             # Symbols count sections: those of __DWARF keep their numbers.
-            commands.insert_behind(commands.segments[-1], new)
+            commands.insert(new, commands.segments[-1], after=1)
         else:
-            commands.insert_before(self._linkedit, new)
+            commands.insert(new, self._linkedit)

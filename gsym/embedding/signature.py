@@ -133,6 +133,9 @@ class Signature:
         self._blobs = blobs
         if self.had_identity:
             self._drop_identity()
+        self._digests: list[bytes] = []
+        self._page = directory.new_hash()
+        self._missing = directory.page_size  # bytes of the page that has begun
 
     def _drop_identity(self) -> None:
         """Keep only blobs that describe the file."""
@@ -149,16 +152,33 @@ class Signature:
         absent = bytes(directory.hash_size)
         directory.special = [kept.get(slot, absent) for slot in range(1, max(kept) + 1)]
 
-    def hasher(self) -> PageHasher:
-        """Takes the bytes of the file before the signature."""
-        return PageHasher(self._directory)
+    def update(self, data: Buffer) -> None:
+        """Take the next bytes of the file before the signature."""
+        left = memoryview(data).cast("B")
+        while left:
+            part, left = left[: self._missing], left[self._missing :]
+            self._page.update(part)
+            self._missing -= len(part)
+            if not self._missing:
+                self._end_page()
+
+    def finish(self, code_limit: int) -> bytes:
+        """The signature, with the hashes of all pages; the last one may be shorter."""
+        if self._missing < self._directory.page_size:
+            self._end_page()
+        return self._to_bytes(code_limit, b"".join(self._digests))
+
+    def _end_page(self) -> None:
+        self._digests.append(self._page.digest()[: self._directory.hash_size])
+        self._page = self._directory.new_hash()
+        self._missing = self._directory.page_size
 
     def size(self, code_limit: int) -> int:
         """Size of a signature at offset *code_limit* of the file."""
         pages = -(-code_limit // self._directory.page_size)
-        return len(self.to_bytes(code_limit, bytes(pages * self._directory.hash_size)))
+        return len(self._to_bytes(code_limit, bytes(pages * self._directory.hash_size)))
 
-    def to_bytes(self, code_limit: int, pages: bytes) -> bytes:
+    def _to_bytes(self, code_limit: int, pages: bytes) -> bytes:
         """The signature with the hashes of all pages."""
         blobs = {0: self._directory.to_bytes(code_limit, pages), **self._blobs}
         offset = _HEAD.size + _INDEX.size * len(blobs)
@@ -169,37 +189,6 @@ class Signature:
         head = _HEAD.pack(_SUPER_BLOB, offset, len(blobs))
         whole = b"".join([head, *index, *(blob for _, blob in sorted(blobs.items()))])
         return whole.ljust(align(len(whole), _ALIGNMENT), b"\0")
-
-
-class PageHasher:
-    """Hashes a stream page by page."""
-
-    def __init__(self, directory: _CodeDirectory) -> None:
-        self._directory = directory
-        self._digests: list[bytes] = []
-        self._page = directory.new_hash()
-        self._missing = directory.page_size  # of the page that has begun
-
-    def update(self, data: Buffer) -> None:
-        """Take the next bytes."""
-        left = memoryview(data).cast("B")
-        while left:
-            part, left = left[: self._missing], left[self._missing :]
-            self._page.update(part)
-            self._missing -= len(part)
-            if not self._missing:
-                self._end_page()
-
-    def finish(self) -> bytes:
-        """The hashes of all pages; the last one may be shorter."""
-        if self._missing < self._directory.page_size:
-            self._end_page()
-        return b"".join(self._digests)
-
-    def _end_page(self) -> None:
-        self._digests.append(self._page.digest()[: self._directory.hash_size])
-        self._page = self._directory.new_hash()
-        self._missing = self._directory.page_size
 
 
 def _read_blobs(data: bytes) -> Iterable[tuple[int, bytes]]:

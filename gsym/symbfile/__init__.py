@@ -6,12 +6,8 @@ from gsym import lazy_names
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.symbfile.address_index import (
-        AddressIndex as AddressIndex,
-    )
-    from gsym.symbfile.calls import (
-        find_calls as find_calls,
-    )
+    from gsym.symbfile.address_index import AddressIndex as AddressIndex
+    from gsym.symbfile.calls import find_calls as find_calls
     from gsym.symbfile.columns import (
         Columns as Columns,
         LineTableRow as LineTableRow,
@@ -32,9 +28,7 @@ if TYPE_CHECKING:
         encode as encode,
         open_symbfile as open_symbfile,
     )
-    from gsym.symbfile.to_gsym import (
-        convert_symbfiles as convert_symbfiles,
-    )
+    from gsym.symbfile.to_gsym import convert_symbfiles as convert_symbfiles
     from gsym.symbfile.upload import (
         extract_upload as extract_upload,
         ready_upload as ready_upload,

@@ -30,16 +30,6 @@ if TYPE_CHECKING:
 class Calls:
     """The calls of a program in ascending order of addresses."""
 
-    __slots__ = (
-        "columns",
-        "damaged",
-        "ended_early",
-        "handle",
-        "instructions",
-        "ranges",
-        "without_code",
-    )
-
     def __init__(self, handle: CData) -> None:
         # the engine's `gsym_calls *`
         self.handle: CData = ffi.gc(handle, lib.gsym_calls_destroy)

@@ -59,7 +59,7 @@ class Decoder:
 
     def __init__(self, pieces: Iterable[Buffer], path: str | None = None) -> None:
         self._pieces = iter(pieces)
-        self._path = path
+        self.path = path  # for errors
         self._error: CData = new_error()
         life = lib.gsym_symbfile_reader_create, lib.gsym_symbfile_reader_destroy
         self._reader = new_object("symbfile_reader", *life, path=path)
@@ -117,7 +117,7 @@ class Decoder:
             lib.gsym_symbfile_reader_columns(self._reader, self._columns)
             if self._columns.count:
                 yield self._reader
-            check(status, self._error, self._path)
+            check(status, self._error, self.path)
             start += used[0]
             if wanted[0]:
                 return bytes(memoryview(piece).cast("B")[start:])

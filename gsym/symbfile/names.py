@@ -60,39 +60,25 @@ STYLES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-class TextsOfNames:
-    """Writes names of one file in one style."""
+def texts_of(image: CData, style: str, strps: CData, count: int) -> bytes:
+    """The texts of names by their string offsets, with a NUL after each."""
+    size, write = ffi.new("size_t *"), STYLES[style]
 
-    __slots__ = ("_demangler", "_image", "_size", "_style", "_without_arguments")
+    def text(strp: int) -> bytes:
+        raw = lib.gsym_image_string(image, strp, size)
+        return write(ffi.buffer(raw, size[0])[:]).replace(b"\0", b"")
 
-    def __init__(self, image: CData, style: str) -> None:
-        self._image = image
-        self._size: CData = ffi.new("size_t *")
-        self._style = STYLES[style]
-        self._without_arguments = style == "symblib"
-        self._demangler = None if style == "mangled" else cxx_demangler()
-
-    def __call__(self, strps: CData, count: int) -> bytes:
-        """The texts of names by their string offsets, with a NUL after each."""
-        if self._demangler is None:
-            return b"".join([self._text(strps[at]) + b"\0" for at in range(count)])
-        block, left = cxx_texts(
-            self._image,
-            strps,
-            count,
-            self._demangler,
-            without_arguments=self._without_arguments,
-        )
-        if not left:
-            return block
-        texts = block.split(b"\0")
-        for at in left:
-            texts[at] = self._text(strps[at])
-        return b"\0".join(texts)
-
-    def _text(self, strp: int) -> bytes:
-        raw = lib.gsym_image_string(self._image, strp, self._size)
-        return self._style(ffi.buffer(raw, self._size[0])[:]).replace(b"\0", b"")
+    demangler = None if style == "mangled" else cxx_demangler()
+    if demangler is None:
+        return b"".join([text(strps[at]) + b"\0" for at in range(count)])
+    given = image, strps, count, demangler
+    block, left = cxx_texts(*given, without_arguments=style == "symblib")
+    if not left:
+        return block
+    texts = block.split(b"\0")
+    for at in left:
+        texts[at] = text(strps[at])
+    return b"\0".join(texts)
 
 
 _ENTRIES_AT_ONCE = 1 << 14
@@ -130,13 +116,12 @@ class ImageNames:
         self._error: Any = new_error()
         life = lib.gsym_symbfile_names_create, lib.gsym_symbfile_names_destroy
         # its `gsym_symbfile_names`
-        own = new_object("symbfile_names", *life, self.image, path=reader.path)
-        self.handle: Any = own
+        self.handle: Any
+        self.handle = new_object("symbfile_names", *life, self.image, path=self._path)
         known = texts.collected
         if known is not None and known.image is self.image:
-            self._check(
-                lib.gsym_symbfile_names_share(self.handle, known.handle, self._error)
-            )
+            shared = self.handle, known.handle, self._error
+            self._check(lib.gsym_symbfile_names_share(*shared))
         else:
             self._collect(len(reader), progress)
         if not texts.blocks:
@@ -150,18 +135,16 @@ class ImageNames:
 
     def _collect(self, count: int, progress: Callable[[int, int], None] | None) -> None:
         for first in range(0, count, _ENTRIES_AT_ONCE):
-            self._check(
-                lib.gsym_symbfile_names_collect(
-                    self.handle, first, _ENTRIES_AT_ONCE, self._error
-                )
+            status = lib.gsym_symbfile_names_collect(
+                self.handle, first, _ENTRIES_AT_ONCE, self._error
             )
+            self._check(status)
             if progress is not None:
                 progress(first, count)
 
     def _blocks(self, style: str) -> Iterator[bytes]:
         """The texts of all names, some thousands at a time."""
         strps, count = ffi.new("uint64_t[]", _NAMES_AT_ONCE), ffi.new("uint64_t *")
-        texts_of = TextsOfNames(self.image, style)
         first = done = 0
         while True:
             status = lib.gsym_symbfile_names_list(
@@ -171,7 +154,7 @@ class ImageNames:
             listed = min(_NAMES_AT_ONCE, count[0] - done)
             if not listed:
                 return
-            yield texts_of(strps, listed)
+            yield texts_of(self.image, style, strps, listed)
             first, done = strps[listed - 1] + 1, done + listed
 
     def _check(self, status: int) -> None:

@@ -12,70 +12,46 @@ from gsym.writing.creator import Creator
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import os
-    from typing import Any
-
-    CData = Any  # a cffi object
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gsym.writing.creator_handle import CreatorReport
 
 
-class FunctionTrees:
-    """Adds the functions of symbfiles to a creator; lookups equal the ranges.
+def add_functions(
+    creator: Creator, symbfiles: Iterable[Decoder], *, waits_for_all: bool = False
+) -> int | None:
+    """Add the functions of symbfiles to a creator; lookups equal the ranges.
 
-    A function that was split at changes of the file is joined again. *waits_for_all*
-    keeps all ranges until the end, so that they may be in any order; otherwise only
-    those of one function.
+    Return pads are ignored. A function that was split at changes of the file is joined
+    again. *waits_for_all* keeps all ranges until the end, so that they may be in any
+    order; otherwise only those of one function.
+
+    Returns:
+        The number of functions. None if ranges are not in depth-first order, or
+        functions overlap: add all files again, to another creator, with
+        *waits_for_all*.
+
+    Raises:
+        ClosedError: The creator has written its file or was closed.
+        LimitError: Calls nest more deeply than 256, a range has 4 GiB or more, ranges
+            would be cut into too many calls, or strings do not fit version 1.
     """
-
-    def __init__(self, creator: Creator, *, waits_for_all: bool = False) -> None:
-        self._error: CData = new_error()
-        self._creator = creator
-        life = lib.gsym_symbfile_functions_create, lib.gsym_symbfile_functions_destroy
-        arguments = creator.handle, waits_for_all
-        self._handle = new_object("symbfile_functions", *life, *arguments)
-        self._is_disordered = ffi.new("uint32_t *")
-
-    def add(self, symbfile: Decoder, path: str | None = None) -> bool:
-        """Add the functions of a file; return pads are ignored.
-
-        Returns:
-            False if ranges are not in depth-first order: add all files again, to
-            another creator, with *waits_for_all*.
-
-        Raises:
-            ClosedError: The creator has written its file or was closed.
-            LimitError: Calls nest more deeply than 256, a range has 4 GiB or more,
-                or strings do not fit version 1.
-        """
-        _ = self._creator.handle  # raises if closed
+    error, path = new_error(), None
+    is_disordered, count = ffi.new("uint32_t *"), ffi.new("uint64_t *")
+    life = lib.gsym_symbfile_functions_create, lib.gsym_symbfile_functions_destroy
+    handle = new_object("symbfile_functions", *life, creator.handle, waits_for_all)
+    for symbfile in symbfiles:
+        path = symbfile.path
         for reader in symbfile.reads():
             status = lib.gsym_symbfile_functions_take(
-                self._handle, reader, self._is_disordered, self._error
+                handle, reader, is_disordered, error
             )
-            check(status, self._error, path)
-            if self._is_disordered[0]:
-                return False
-        return True
-
-    def finish(self, path: str | None = None) -> int | None:
-        """The number of functions, once all files are added.
-
-        Returns:
-            None if functions overlap: proceed as for `add`.
-
-        Raises:
-            ClosedError: The creator has written its file or was closed.
-            LimitError: Ranges would be cut into too many calls, or strings do not fit
-                version 1.
-        """
-        _ = self._creator.handle  # raises if closed
-        count = ffi.new("uint64_t *")
-        status = lib.gsym_symbfile_functions_finish(
-            self._handle, count, self._is_disordered, self._error
-        )
-        check(status, self._error, path)
-        return None if self._is_disordered[0] else int(count[0])
+            check(status, error, path)
+            if is_disordered[0]:
+                return None
+    status = lib.gsym_symbfile_functions_finish(handle, count, is_disordered, error)
+    check(status, error, path)
+    return None if is_disordered[0] else int(count[0])
 
 
 def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -110,28 +86,14 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
         raise ValueError(f"{target}: the output would replace the input")
     for waits_for_all in (False, True):
         with Creator(output_version, byteorder, base_address, uuid) as creator:
-            trees = FunctionTrees(creator, waits_for_all=waits_for_all)
-            if _add_functions(trees, paths):
+            symbfiles = [*map(open_symbfile, paths)]
+            count = add_functions(creator, symbfiles, waits_for_all=waits_for_all)
+            if count == 0:
+                has_pads = any(each.counts().return_pads for each in symbfiles)
+                pads = "only return pads, which describe single addresses"
+                raise EmptyError(pads if has_pads else "no ranges", path=paths[-1])
+            if count is not None:
                 creator.save(target)
                 break
     assert creator.report is not None  # noqa: S101 - it has been saved
     return creator.report
-
-
-def _add_functions(trees: FunctionTrees, paths: Sequence[str]) -> bool:
-    """Add all functions; False if all ranges must be kept."""
-    has_pads = False
-    for path in paths:
-        decoder = open_symbfile(path)
-        if not trees.add(decoder, path):
-            return False
-        has_pads |= decoder.counts().return_pads > 0
-    count = trees.finish(paths[-1])
-    if count == 0:
-        reason = (
-            "only return pads, which describe single addresses"
-            if has_pads
-            else "no ranges"
-        )
-        raise EmptyError(reason, path=paths[-1])
-    return count is not None

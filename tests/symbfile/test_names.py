@@ -11,7 +11,7 @@ import gsym
 from gsym.engine import demangling
 from gsym.engine.native import ffi, lib, new_error, to_bytes
 from gsym.symbfile.format import Encoder
-from gsym.symbfile.names import STYLES, ImageNames, NameTexts, TextsOfNames
+from gsym.symbfile.names import STYLES, ImageNames, NameTexts, texts_of
 from tests.creations import create
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def check_names(names: list[str], style: str) -> None:
     reader = gsym.Reader(create(functions))
     image = reader.mapped.image
     strps = distinct_names(image, len(reader))
-    texts = TextsOfNames(image, style)(strps, len(strps))
+    texts = texts_of(image, style, strps, len(strps))
     size = ffi.new("size_t *")
     raw = [ffi.buffer(lib.gsym_image_string(image, n, size), size[0])[:] for n in strps]
     assert {to_bytes(name) for name in names} == set(raw)

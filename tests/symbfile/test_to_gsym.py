@@ -22,7 +22,7 @@ from gsym.symbfile.address_index import AddressIndex, ChainFrame
 from gsym.symbfile.columns import LineTableRow, Range, Record, ReturnPad, ReturnPadEntry
 from gsym.symbfile.extraction import extract, symbfile_blocks
 from gsym.symbfile.format import Decoder, encode
-from gsym.symbfile.to_gsym import FunctionTrees, convert_symbfiles
+from gsym.symbfile.to_gsym import add_functions, convert_symbfiles
 from gsym.writing.creator import Creator
 from tests.creations import create, decoded
 from tests.strategies import function_lists
@@ -58,8 +58,9 @@ def engine_bytes(records: Iterable[Record], version: int = 1) -> bytes:
     data = b"".join(encode(records))
     for waits_for_all in (False, True):
         with Creator(version) as creator:
-            trees = FunctionTrees(creator, waits_for_all=waits_for_all)
-            if trees.add(Decoder([data])) and trees.finish() is not None:
+            symbfiles = [Decoder([data])]
+            count = add_functions(creator, symbfiles, waits_for_all=waits_for_all)
+            if count is not None:
                 return creator.to_bytes()
     raise AssertionError("complete ranges are reported as disordered")
 
@@ -307,12 +308,9 @@ def test_a_function_keeps_its_names_while_a_reader_gives_its_numbers_up() -> Non
 
 def test_a_closed_creator_takes_no_functions() -> None:
     creator = Creator()
-    trees = FunctionTrees(creator)
     creator.close()
     with pytest.raises(ClosedError):
-        trees.add(Decoder(encode([F])))
-    with pytest.raises(ClosedError):
-        FunctionTrees(creator)
+        add_functions(creator, [Decoder(encode([F]))])
 
 
 def test_skipped_reads_are_an_error() -> None:
@@ -322,7 +320,7 @@ def test_skipped_reads_are_an_error() -> None:
     next(reads)
     decoder.reads = lambda: reads  # type: ignore[method-assign]
     with Creator() as creator, pytest.raises(ValueError, match="were not added"):
-        FunctionTrees(creator).add(decoder)
+        add_functions(creator, [decoder])
 
 
 def test_ranges_that_would_be_cut_into_too_many_calls_are_refused() -> None:

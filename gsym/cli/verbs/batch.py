@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 from gsym.cli import grammar
 from gsym.cli.options import QUIET
 from gsym.cli.program import EXIT_INCOMPLETE
-from gsym.cli.terminal import Progress, printable, progress_for
+from gsym.cli.terminal import Progress, progress_for, warn
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -84,8 +83,7 @@ def batch(values: grammar.Values) -> int:
         kept = f", {report.kept} of them kept" if report.kept else ""
         print(f"{report.rows:,} rows in {report.parts} parts{kept}: {output}")
         for name, reason in modules.unsure.items():
-            text = f"{name}: warning: it may be another build: {reason}"
-            print(printable(text), file=sys.stderr)
+            warn(f"it may be another build: {reason}", name)
     return EXIT_INCOMPLETE if values.flag("--strict") and modules.unsure else 0
 
 

@@ -16,7 +16,7 @@ from gsym.cli.options import (
     search_options,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import describe, print_lines, progress_for, warn
+from gsym.cli.terminal import describe, print_lines, progress_for, tell, warn
 from gsym.conversion import many, report_text as conversion_report
 from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.job import convert_file, member_outputs, slice_outputs
@@ -231,7 +231,7 @@ def _try(
         raise
     except (GsymError, OSError, MemoryError) as error:
         reason = describe(error)
-        print(f"gsym: error: {reason}", file=sys.stderr)
+        tell(f"gsym: error: {reason}")
         return reason
 
 

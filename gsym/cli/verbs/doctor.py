@@ -9,9 +9,9 @@ import sys
 from gsym import __version__
 from gsym.cache import cache_root
 from gsym.cli.grammar import Command, Values
-from gsym.cli.options import JSON, convert_keywords, convert_options
+from gsym.cli.options import JSON, convert_keywords, convert_options, show
 from gsym.cli.program import EXIT_FAILED
-from gsym.cli.terminal import describe, print_json, print_lines
+from gsym.cli.terminal import describe
 from gsym.containers import DEBUG_DIRECTORIES
 from gsym.conversion.companions.debuginfod_settings import read_settings
 from gsym.conversion.options import ConvertOptions
@@ -58,14 +58,11 @@ takes a while. The exit code is 1 if lookups in a binary would return no lines."
 )
 def examine_all(values: Values) -> int:
     """Print what is found; the exit code is 1 if a binary gives no lines."""
-    paths, is_json = values.operands("BINARY"), values.flag("--json")
+    paths = values.operands("BINARY")
     search = ConvertOptions(**convert_keywords(values, *_SEARCH))
     if not paths:
         installation = examine()
-        if is_json:
-            print_json(installation)
-        else:
-            print_lines(_installation_lines(installation))
+        show(values, installation, _installation_lines(installation))
         return 0
     is_fine = True
     for path in paths:
@@ -75,10 +72,7 @@ def examine_all(values: Values) -> int:
             reason = describe(error).removeprefix(f"{path}: ")
             found = Diagnosis(path, "", missing=(reason,))
         is_fine &= found.has_lines
-        if is_json:
-            print_json(found._asdict())
-        else:
-            print_lines(_binary_lines(found))
+        show(values, found._asdict(), _binary_lines(found))
     return 0 if is_fine else EXIT_FAILED
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from gsym.cli.grammar import UsageError, Values
 from gsym.cli.gsym_input import open_gsym
@@ -15,7 +14,7 @@ from gsym.cli.options import (
     OutputCommand,
     module_identity,
 )
-from gsym.cli.terminal import printable, progress_for, times
+from gsym.cli.terminal import printable, progress_for, times, warn
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.export import ExportReport, IdentityError, export_breakpad
 from gsym.conversion.identity import identify_fitting
@@ -116,9 +115,7 @@ def _tell(path: str, binary: str | None, report: ExportReport) -> None:
     name = printable(identity.debug_file)
     print(f"  {identity.os} {identity.architecture} {identity.debug_id} {name}")
     for loss, count in report.losses.items():
-        text = f"{path}: warning: {loss} ({times(count)})"
-        print(printable(text), file=sys.stderr)
+        warn(f"{loss} ({times(count)})", path)
     if not report.stack_records:
         reason = "GSYM has none" if binary is None else f"{binary} has none"
-        text = f"{path}: warning: no unwind records (STACK): {reason}"
-        print(printable(text), file=sys.stderr)
+        warn(f"no unwind records (STACK): {reason}", path)

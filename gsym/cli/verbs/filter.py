@@ -31,7 +31,7 @@ from gsym.cli.terminal import (
     describe,
     escape_for_output,
     let_colours_through,
-    printable,
+    tell,
 )
 from gsym.cli.verbs.module_options import FILES, module_options, open_folders
 from gsym.engine.native import to_bytes
@@ -372,7 +372,7 @@ def _print_summary(log_filter: MarkupFilter, *, has_locations: bool) -> None:
 
 
 def _print(sentence: str) -> None:
-    print(f"gsym: {printable(sentence)}", file=sys.stderr)
+    tell(f"gsym: {sentence}")
 
 
 _MOST_COVERAGE = 1 << 28  # bytes of a file
@@ -430,7 +430,7 @@ class DumpHandler:
         name = dump.name
         is_within = name == os.path.basename(name) and name not in {"", ".", ".."}
         if not is_within or "\0" in name:
-            self._tell(f"invalid dump name '{printable(name)}'")
+            self._tell(f"invalid dump name '{name}'")
             return None
         path = os.path.join(self._coverage, name)
         try:

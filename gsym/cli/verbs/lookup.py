@@ -9,7 +9,13 @@ from gsym.cli import options
 from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.gsym_input import find_for
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import printable, printable_bytes, shortened, standard_input
+from gsym.cli.terminal import (
+    printable,
+    printable_bytes,
+    shortened,
+    standard_input,
+    tell,
+)
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
 from gsym.formatting.formatter import Formatter, Style
@@ -148,11 +154,9 @@ class _Session:
         start, end = (bound - self._shift for bound in found)
         outside = next((each for each in addresses if not start <= each < end), None)
         if outside is not None:
-            print(
-                f"gsym: note: {outside:#x} is outside the module "
-                f"({start:#x}-{end:#x}); for an address of a running process, use "
-                "--load-address",
-                file=sys.stderr,
+            tell(
+                f"gsym: note: {outside:#x} is outside the module ({start:#x}-{end:#x})"
+                "; for an address of a running process, use --load-address"
             )
 
     def answer_standard_input(self) -> None:
@@ -204,11 +208,7 @@ class _Session:
         """The answer to a line that is not an address."""
         self._refused = True
         reason = "not an address"
-        print(
-            f"gsym: error: standard input, line {number}: '{printable(word)}' is "
-            f"{reason}",
-            file=sys.stderr,
-        )
+        tell(f"gsym: error: standard input, line {number}: '{word}' is {reason}")
         if not self._style.json:
             return to_bytes(f"{printable(word)}: ?? ({reason})\n")
         import json

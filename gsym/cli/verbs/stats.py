@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from gsym.cli import options
 from gsym.cli.grammar import Command, Values
 from gsym.cli.gsym_input import open_gsym
-from gsym.cli.terminal import cut_middle, print_json, printable
+from gsym.cli.terminal import cut_middle, printable
 from gsym.reading.statistics import (
     Directory,
     Footprint,
@@ -73,14 +71,9 @@ def stats(values: Values) -> int:
         statistics = measure(reader)
         entries = list(footprints(reader))
     functions, folders = biggest(entries, top), directories(entries)[:top]
-    if values.flag("--json"):
-        print_json(
-            _record(path, statistics, functions, folders, options.json_names(values))
-        )
-    else:
-        show = options.text_names(values)
-        lines = _text(path, statistics, functions, folders, show)
-        sys.stdout.writelines(line + "\n" for line in lines)
+    measured = path, statistics, functions, folders
+    record = _record(*measured, options.json_names(values))
+    options.show(values, record, _text(*measured, options.text_names(values)))
     return 0
 
 

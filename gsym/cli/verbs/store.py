@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from glob import escape as glob_escape
 
 from gsym.cli.grammar import Command, UsageError, Values
-from gsym.cli.options import JSON, QUIET, STORE
+from gsym.cli.options import JSON, QUIET, STORE, show
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import (
     describe,
@@ -17,6 +17,7 @@ from gsym.cli.terminal import (
     print_lines,
     printable,
     table_lines,
+    tell,
 )
 from gsym.errors import FormatError, GsymError
 from gsym.modules.key import keys_of_text
@@ -86,11 +87,6 @@ def find_entry(store: Store, text: str, *, is_use: bool = True) -> tuple[Entry, 
     raise GsymError(f"no module {printable(text)}", path=store.path)
 
 
-def _warn(command: str, unsure: str) -> None:
-    if unsure:
-        print(f"{command}: perhaps another build: {printable(unsure)}", file=sys.stderr)
-
-
 def selected_entries(
     store: Store, patterns: list[str], problems: list[FormatError]
 ) -> Iterator[Entry]:
@@ -122,11 +118,10 @@ def entry_record(store: Store, entry: Entry) -> dict[str, Any]:
     }
 
 
-def print_attempts(attempts: Iterable[Attempt], indent: int) -> None:
-    """Print a line for the answer of each source, after *indent* blanks."""
+def attempt_lines(attempts: Iterable[Attempt], indent: int) -> Iterator[str]:
+    """A line for the answer of each source, after *indent* blanks."""
     for each in attempts:
-        text = f"{each.source}: {each.outcome}: {each.detail}"
-        print(f"{'':{indent}}{printable(text)}")
+        yield f"{'':{indent}}{each.source}: {each.outcome}: {each.detail}"
 
 
 _NUMBERS = {"FUNCTIONS", "SIZE"}
@@ -152,7 +147,7 @@ def list_modules(values: Values) -> int:
         rows = [_TITLES, *(_row(store, entry) for entry in entries)]
         print_lines(table_lines(rows, left=_LEFT_ALIGNED))
     for problem in problems:
-        print(f"gsym store list: {describe(problem)}", file=sys.stderr)
+        tell(f"gsym store list: {describe(problem)}")
     return EXIT_FAILED if problems else 0
 
 
@@ -198,11 +193,10 @@ def show_module(values: Values) -> int:
     store = existing_store(values)
     entry, unsure = find_entry(store, values.operand("MODULE"), is_use=False)
     record = entry_record(store, entry)
-    if values.flag("--json"):
-        print_json({**record, "unsure": unsure})
-        return 0
-    _warn("gsym store info", unsure)
-    print_lines(table_lines(_lines(record), left={0}))
+    if unsure and not values.flag("--json"):
+        tell(f"gsym store info: perhaps another build: {unsure}")
+    lines = table_lines(_lines(record), left={0})
+    show(values, {**record, "unsure": unsure}, lines)
     return 0
 
 
@@ -251,7 +245,8 @@ def get_file(values: Values) -> int:
     if values.flag("--json"):
         print_json({**entry_record(store, entry), "unsure": unsure})
         return 0
-    _warn("gsym store get", unsure)
+    if unsure:
+        tell(f"gsym store get: perhaps another build: {unsure}")
     if output is None:
         sys.stdout.write(f"{path}\n")
     return 0
@@ -298,10 +293,9 @@ def export_files(values: Values) -> int:
     for module in export_modules(entries, output, kind=kind):
         if module.reason:
             is_complete = False
-            text = printable(f"{module.path}: {module.reason}")
-            print(f"gsym store export: {text}", file=sys.stderr)
+            tell(f"gsym store export: {module.path}: {module.reason}")
         elif not values.flag("--quiet"):
             print(printable(module.path))
     for problem in problems:
-        print(f"gsym store export: {describe(problem)}", file=sys.stderr)
+        tell(f"gsym store export: {describe(problem)}")
     return 0 if is_complete and not problems else EXIT_FAILED

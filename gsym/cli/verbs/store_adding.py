@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from gsym.cli import options
 from gsym.cli.grammar import Command, Values, usage_errors
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import print_json, printable, progress_for, warn
-from gsym.cli.verbs.store import entry_record, open_store, print_attempts
+from gsym.cli.terminal import print_lines, progress_for, tell, warn
+from gsym.cli.verbs.store import attempt_lines, entry_record, open_store
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey, keys_of_text
 from gsym.modules.resolver import Resolver
@@ -102,14 +102,11 @@ def _add_to(store: Store, values: Values) -> int:
         ):
             progress.clear()
             tally.count(outcome)
-            if values.flag("--json"):
-                print_json(_add_record(store, outcome))
-            elif outcome.entry is not None and not values.flag("--quiet"):
-                sys.stdout.writelines(f"{line}\n" for line in _added(outcome))
+            options.show(values, _add_record(store, outcome), _added(outcome))
     if not values.flag("--quiet") and not values.flag("--json"):
-        sys.stdout.writelines(f"{line}\n" for line in tally.lines())
+        print_lines(tally.lines())
     for path, reason in tally.failures:
-        print(f"gsym store add: {printable(f'{path}: {reason}')}", file=sys.stderr)
+        tell(f"gsym store add: {path}: {reason}")
     return EXIT_FAILED if tally.failures else 0
 
 
@@ -134,20 +131,20 @@ class _Tally:
     def lines(self) -> Iterable[str]:
         yield ", ".join(f"{count} {kind}" for kind, count in self._counts.items())
         for reason, count in sorted(self._skipped.items()):
-            yield printable(f"{count} skipped: {reason}")
+            yield f"{count} skipped: {reason}"
 
 
 def _added(outcome: FileOutcome) -> Iterator[str]:
     entry = outcome.entry
     if entry is None:
         return
-    name = printable(entry.identity.debug_file)
+    name = entry.identity.debug_file
     yield (
         f"{outcome.outcome:<8} {name} {entry.identity.debug_id}: "
         f"{entry.quality.functions:,} functions, {rounded_size(entry.size)}"
     )
     if outcome.reason:
-        yield f"{'':<8} {printable(outcome.reason)}"
+        yield f"{'':<8} {outcome.reason}"
 
 
 def _add_record(store: Store, outcome: FileOutcome) -> dict[str, object]:
@@ -194,20 +191,16 @@ def import_tree(values: Values) -> int:
     ):
         counts[outcome.outcome] += 1
         if outcome.outcome == "failed":
-            reason = printable(f"{outcome.path}: {outcome.reason}")
-            print(f"gsym store import: {reason}", file=sys.stderr)
-        if values.flag("--json"):
-            entry = outcome.entry
-            print_json(
-                {
-                    "path": outcome.path,
-                    "outcome": outcome.outcome,
-                    "reason": outcome.reason,
-                    "debug_id": entry.identity.debug_id if entry else None,
-                }
-            )
-        elif not values.flag("--quiet") and outcome.outcome in {"added", "replaced"}:
-            print(f"{outcome.outcome:<8}  {printable(outcome.path)}")
+            tell(f"gsym store import: {outcome.path}: {outcome.reason}")
+        is_new = outcome.outcome in {"added", "replaced"}
+        record = {
+            "path": outcome.path,
+            "outcome": outcome.outcome,
+            "reason": outcome.reason,
+            "debug_id": outcome.entry.identity.debug_id if outcome.entry else None,
+        }
+        lines = [f"{outcome.outcome:<8}  {outcome.path}"] if is_new else []
+        options.show(values, record, lines)
     if not values.flag("--quiet") and not values.flag("--json"):
         counted = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
         print(f"{place.name}: {counted or 'no files'}")
@@ -266,20 +259,16 @@ def prefetch(values: Values) -> int:
             if resolution.unsure and not is_quiet:
                 doubt = f"{_name(keys[0])}: {resolution.unsure}"
                 warn(f"{doubt}: it may be another build", "gsym store prefetch")
-            if values.flag("--json"):
-                print_json(
-                    {
-                        **keys[0]._asdict(),
-                        "outcome": outcome,
-                        "path": resolution.entry.path if resolution.entry else None,
-                        "unsure": resolution.unsure,
-                        "attempts": [each._asdict() for each in resolution.attempts],
-                    }
-                )
-            elif not is_quiet:
-                print(f"{outcome:<7}  {printable(_name(keys[0]))}")
-                if outcome != "there":
-                    print_attempts(resolution.attempts, 9)
+            record = {
+                **keys[0]._asdict(),
+                "outcome": outcome,
+                "path": resolution.entry.path if resolution.entry else None,
+                "unsure": resolution.unsure,
+                "attempts": [each._asdict() for each in resolution.attempts],
+            }
+            asked = () if outcome == "there" else resolution.attempts
+            lines = [f"{outcome:<7}  {_name(keys[0])}", *attempt_lines(asked, 9)]
+            options.show(values, record, lines)
             progress(done, len(modules))
         resolver.misses.close()
     if not is_quiet and not values.flag("--json"):

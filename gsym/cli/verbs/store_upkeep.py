@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from gsym.cli.grammar import Command, UsageError, Values
-from gsym.cli.options import JSON, QUIET, STORE
+from gsym.cli.options import JSON, QUIET, STORE, show
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for
-from gsym.cli.verbs.store import existing_store, open_store, print_attempts
+from gsym.cli.verbs.store import attempt_lines, existing_store, open_store
 from gsym.errors import AmbiguousModuleError
 from gsym.modules.conversion_cache import collect_cache
 from gsym.modules.resolver import negative_cache_of
@@ -17,6 +17,7 @@ from gsym.store.verification import verify_store
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from gsym.modules.key import ModuleKey
@@ -50,23 +51,16 @@ def collect(values: Values) -> int:
     elif wanted is None and max_age is None and min_free is None:
         raise UsageError("one of --max-size, --max-age and --min-free is required")
     else:
-        done, what = (
-            existing_store(values).collect(
-                wanted, max_age=max_age, min_free=min_free or 0
-            ),
-            "modules",
-        )
-    if values.flag("--json"):
-        print_json(done._asdict())
-        return 0
-    print(
-        f"{done.removed:,} {what} removed: "
-        f"{rounded_size(done.size_before)} -> {rounded_size(done.size_after)}"
-    )
+        store, what = existing_store(values), "modules"
+        done = store.collect(wanted, max_age=max_age, min_free=min_free or 0)
+    before, after = rounded_size(done.size_before), rounded_size(done.size_after)
+    lines = [f"{done.removed:,} {what} removed: {before} -> {after}"]
     if done.locked:
-        print(f"{done.locked:,} kept because they are in use")
+        lines.append(f"{done.locked:,} kept because they are in use")
     if done.pending:
-        print(f"{rounded_size(done.pending)} are freed when other processes close them")
+        pending = rounded_size(done.pending)
+        lines.append(f"{pending} are freed when other processes close them")
+    show(values, done._asdict(), lines)
     return 0
 
 
@@ -138,10 +132,7 @@ def show_misses(values: Values) -> int:
         if not _is_there(store, miss.key)
     )
     for miss, _ in zip(found, range(most), strict=False):
-        if values.flag("--json"):
-            print_json(_record(miss))
-        else:
-            _print(miss)
+        show(values, _record(miss), _lines(miss))
     misses.close()
     return 0
 
@@ -154,15 +145,15 @@ def _is_there(store: Store, key: ModuleKey) -> bool:
         return True
 
 
-def _print(miss: Miss) -> None:
+def _lines(miss: Miss) -> Iterator[str]:
     key = miss.key
     name = key.debug_file or key.code_file or "-"
     identifier = key.debug_id or key.code_id
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(miss.last_asked))
-    print(f"{miss.asked:>7} times, last {when}  {printable(f'{name} {identifier}')}")
-    print_attempts(miss.attempts, 8)
+    yield f"{miss.asked:>7} times, last {when}  {name} {identifier}"
+    yield from attempt_lines(miss.attempts, 8)
     if not miss.attempts:
-        print("        no source was asked")
+        yield "        no source was asked"
 
 
 def _record(miss: Miss) -> dict[str, Any]:

@@ -47,12 +47,10 @@ def show_statistics(values: Values) -> int:
     path = values.operand("FILE")
     statistics = inspection.measure(open_symbfile(path))
     size = os.stat(path).st_size
-    if values.flag("--json"):
-        figures = statistics._asdict()
-        counts = figures.pop("counts")._asdict()
-        print_json({"path": path, "file_size": size, **counts, **figures})
-        return 0
-    print_lines(table_lines(_stats_lines(statistics, size), left={0}))
+    figures = statistics._asdict()
+    counts = figures.pop("counts")._asdict()
+    record = {"path": path, "file_size": size, **counts, **figures}
+    options.show(values, record, table_lines(_stats_lines(statistics, size), left={0}))
     return 0
 
 
@@ -134,11 +132,9 @@ def look_up(values: Values) -> int:
     for address in addresses:
         chain = index.lookup(address)
         missed |= chain is None
-        if values.flag("--json"):
-            frames = [frame._asdict() for frame in chain or ()]
-            print_json({"address": address, "frames": frames})
-            continue
-        print_lines(_lookup_lines(address, chain or ()))
+        frames = [frame._asdict() for frame in chain or ()]
+        record = {"address": address, "frames": frames}
+        options.show(values, record, _lookup_lines(address, chain or ()))
     return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
 
 
@@ -169,14 +165,11 @@ def print_ids(values: Values) -> int:
     is_debug = values.flag("--kernel-debug")
     is_kernel = is_debug or values.flag("--kernel")
     for path in values.operands("FILE"):
-        if is_kernel:
-            found = kernel_id(path, debug_file=is_debug)
-        else:
-            found = FileId.of_file(path)
-        if values.flag("--json"):
-            print_json({"path": path, "hex": found.hex(), "base64": found.base64})
-        else:
-            print(f"{found.hex()} {found.base64} {printable(path)}")
+        found = (
+            kernel_id(path, debug_file=is_debug) if is_kernel else FileId.of_file(path)
+        )
+        record = {"path": path, "hex": found.hex(), "base64": found.base64}
+        options.show(values, record, [f"{found.hex()} {found.base64} {path}"])
     return 0
 
 
@@ -204,13 +197,10 @@ def convert(values: Values) -> int:
         report = convert_symbfiles(
             paths, output, **{"output_version": 1, "byteorder": "little", **chosen}
         )
-    if values.flag("--json"):
-        print_json({"inputs": paths, "output": output, **report._asdict()})
-    elif not values.flag("--quiet"):
-        print(printable(f"{paths[0]} -> {output}"))
-        print(
-            f"  {report.functions} functions, {report.functions_with_lines} with "
-            f"lines, {report.functions_with_inlines} with inlined calls; "
-            f"{report.file_size} bytes"
-        )
+    what = (
+        f"  {report.functions} functions, {report.functions_with_lines} with lines, "
+        f"{report.functions_with_inlines} with inlined calls; {report.file_size} bytes"
+    )
+    record = {"inputs": paths, "output": output, **report._asdict()}
+    options.show(values, record, [f"{paths[0]} -> {output}", what])
     return 0

@@ -6,7 +6,7 @@ import sys
 
 from gsym.cli import options
 from gsym.cli.grammar import Command, UsageError, Values, usage_errors
-from gsym.cli.terminal import print_json, print_lines, printable, progress_for, times
+from gsym.cli.terminal import print_lines, progress_for, times, warn
 from gsym.conversion.report_text import input_warning_lines
 from gsym.errors import GsymError
 from gsym.symbfile.extraction import (
@@ -111,22 +111,17 @@ def extract(values: Values) -> int:
 
 
 def _print_report(path: str, report: ExtractionReport, values: Values) -> None:
-    is_quiet = values.flag("--quiet")
-    if values.flag("--json"):
-        _print_json(path, report)
-    elif not is_quiet:
-        print_lines(extraction_lines(path, report))
-    if not is_quiet:
+    options.show(values, _record(path, report), extraction_lines(path, report))
+    if not values.flag("--quiet"):
         if report.conversion is not None:
             print_lines(input_warning_lines(report.conversion), sys.stderr)
         for written in report.kinds.values():
             print_lines(loss_lines(path, written.losses), sys.stderr)
         if report.unsure:
-            print(printable(f"{path}: warning: {report.unsure}"), file=sys.stderr)
+            warn(report.unsure, path)
     if report.missing:
         way_out = "" if values.text("--binary") else ": use --binary"
-        warning = f"return pads left out: {report.missing}{way_out}"
-        print(printable(f"{path}: warning: {warning}"), file=sys.stderr)
+        warn(f"return pads left out: {report.missing}{way_out}", path)
 
 
 def _outputs(path: str, values: Values) -> dict[str, str]:
@@ -148,7 +143,7 @@ def _outputs(path: str, values: Values) -> dict[str, str]:
 _FIELDS = "input", *KINDS, "missing", "unsure", "conversion"
 
 
-def _print_json(path: str, report: ExtractionReport) -> None:
+def _record(path: str, report: ExtractionReport) -> dict[str, Any]:
     """One object with the report of each kind, null for others."""
     record: dict[str, Any] = dict.fromkeys(_FIELDS)
     record["input"], record["missing"] = path, report.missing or None
@@ -164,4 +159,4 @@ def _print_json(path: str, report: ExtractionReport) -> None:
             "file_size": written.file_size,
             "seconds": report.seconds,
         }
-    print_json(record)
+    return record

@@ -18,7 +18,7 @@ from gsym.api.client.symbfile_client import (
 from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
-from gsym.cli.terminal import describe, print_json, print_lines, progress_for
+from gsym.cli.terminal import describe, print_json, print_lines, progress_for, tell
 from gsym.cli.verbs import symbfile_extract
 from gsym.conversion import report_text as conversion_report
 from gsym.errors import GsymError, ServerError
@@ -141,8 +141,8 @@ def _push_all(
         if not values.flag("--quiet"):
             print_lines(() if values.flag("--json") else push_lines(report))
             print_lines(warning_lines(report), sys.stderr)
-        lines = (f"gsym: error: {line}" for line in error_lines(report))
-        print_lines(lines, sys.stderr)
+        for line in error_lines(report):
+            tell(f"gsym: error: {line}")
     return reports
 
 
@@ -163,10 +163,10 @@ def _exit_code(reports: list[PushReport]) -> int:
     failed = sum(bool(report.error) for report in reports)
     if lost:
         what = f"{lost} of {len(outcomes)} parts did not arrive"
-        print(f"gsym: error: {what}: push again to resume", file=sys.stderr)
+        tell(f"gsym: error: {what}: push again to resume")
     if failed:
         what = f"nothing was sent for {failed} of {len(reports)} executables"
-        print(f"gsym: error: {what}", file=sys.stderr)
+        tell(f"gsym: error: {what}")
     return EXIT_FAILED if lost or failed else 0
 
 

@@ -12,7 +12,7 @@ from gsym.api.client.jobs import JobAnswer, StackFrame, read_answer, read_jobs
 from gsym.api.client.symbolication_client import ClientSettings, SymbolicationClient
 from gsym.cli.options import read_headers
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import print_json, printable, warn
+from gsym.cli.terminal import print_json, printable, tell, warn
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.model import frame_text
 from gsym.store.directory import Store
@@ -59,15 +59,12 @@ def symbolicate_jobs(path: str, request: Any, values: Values) -> int:
 def _waiting(server: str) -> Iterator[None]:
     """Say why a request is repeated, and on a terminal that the server takes long."""
 
-    def say(text: str) -> None:
-        print(f"gsym: {printable(text)}", file=sys.stderr, flush=True)
-
     def say_to_people() -> None:
         if sys.stderr.isatty():
-            say(f"waiting for {server}")
+            tell(f"gsym: waiting for {server}")
 
     notices = logging.Handler()
-    notices.emit = lambda record: say(record.getMessage())  # type: ignore[method-assign]
+    notices.emit = lambda record: tell(f"gsym: {record.getMessage()}")  # type: ignore[method-assign]
     log = logging.getLogger("gsym.client")
     log.addHandler(notices)
     log.setLevel(logging.INFO)
@@ -100,9 +97,7 @@ def _print(answer: dict[str, Any], values: Values) -> int:
             sys.stdout.writelines(f"{line}\n" for line in job_lines(number, each))
     for number, each in enumerate(answers):
         if each.error:
-            print(
-                f"gsym: job {number} refused: {printable(each.error)}", file=sys.stderr
-            )
+            tell(f"gsym: job {number} refused: {each.error}")
     doubts = {
         f"{name.partition('/')[0]}: {unsure}: it may be another build": None
         for each in answers

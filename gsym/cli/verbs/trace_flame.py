@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from gsym.cli.grammar import Command, Values
-from gsym.cli.options import JSON, STRICT
-from gsym.cli.terminal import print_json, printable
+from gsym.cli.options import JSON, STRICT, show
 from gsym.cli.verbs import trace_options, trace_profile
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
 from gsym.profiles.flame_graph import flame_page
@@ -55,13 +54,10 @@ def flame(values: Values) -> int:
         return code
     known, _ = resolution(profiles[-1])
     samples, locations = len(profiles[-1].samples), len(profiles[-1].locations)
-    if values.flag("--json"):
-        made = {"input": shown, "output": path, "samples": samples}
-        unsure = trace_profile.unsure_rows(profiles[-1])
-        print_json({**made, "locations": locations, "known": known, "unsure": unsure})
-    else:
-        text = f"{path}: {samples} samples, {known} of {locations} addresses known"
-        print(printable(text))
+    made = {"input": shown, "output": path, "samples": samples, "locations": locations}
+    made |= {"known": known, "unsure": trace_profile.unsure_rows(profiles[-1])}
+    text = f"{path}: {samples} samples, {known} of {locations} addresses known"
+    show(values, made, [text])
     return code
 
 

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 
 from gsym.cli.grammar import Command, Values
-from gsym.cli.options import JSON, STRICT
+from gsym.cli.options import JSON, STRICT, show
 from gsym.cli.terminal import print_json, print_lines, printable
 from gsym.cli.verbs.trace_contents import dump_samples, profile_info, profile_stats
 from gsym.cli.verbs.trace_input import TRACE, TraceInput
@@ -292,10 +292,7 @@ def blobs(values: Values) -> int:
                     for piece in stream.pieces:
                         file.write(piece)
             described = _blobs_describe(stream, path)
-            if values.flag("--json"):
-                print_json(described)
-            else:
-                print(printable(_line(described)))
+            show(values, described, [_line(described)])
     return trace.exit_code()
 
 

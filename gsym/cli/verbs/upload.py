@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from gsym.api.client.upload_client import StoredModule, UploadClient
 from gsym.cli.grammar import Command, Values
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
-from gsym.cli.terminal import describe, print_json, printable, progress_for
+from gsym.cli.terminal import describe, print_json, printable, progress_for, tell
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.many import is_folder
@@ -125,7 +124,7 @@ class _Uploading:
 
     def _fail(self, path: str, reason: str) -> None:
         self._outcomes.append({"path": path, "outcome": "failed", "reason": reason})
-        print(f"gsym: error: {reason}", file=sys.stderr)
+        tell(f"gsym: error: {reason}")
 
     def _send(self, file: _File, report: Callable[[int], object]) -> None:
         stored = [self._client.stored(key) for key in file.keys]
