@@ -24,6 +24,7 @@ void pdb_reader_deinit(pdb_reader *reader) {
     number_map_deinit(&reader->names);
     number_map_deinit(&reader->procs);
     free(reader->inlinee_lines.items);
+    free(reader->covered.items);
     free(reader->scopes.items);
     free(reader->sites.items);
     free(reader->records.items);
@@ -312,7 +313,7 @@ bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index) {
     cursor_skip(&whole, lines_offset);
     if (!pdb_lines_read(reader, c11, whole)) return false;
     reader->row_budget = LIMIT_OF(PDB_ROWS, result->rows.count);
-    if (!read_symbols(reader, symbols)) return false;
+    if (!read_symbols(reader, symbols) || !pdb_lines_add_uncovered(reader)) return false;
     release_module_pages(reader, lines_offset + module->c13_size);
     return true;
 }

@@ -91,6 +91,7 @@ typedef struct pdb_reader {
     number_map procs; /* address of a function -> name */
     uint64_t row_budget;
     size_t line_count; /* rows of the module, with which result->rows begins */
+    range_list covered; /* by functions */
     /* of the function */
     bool is_in_function;
     pdb_function function;
@@ -130,6 +131,8 @@ bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret);
 /* Read the two parts of a module with lines, C11 and C13. Their rows are appended to the
  * result in ascending order, with line 0 where a gap begins. */
 bool pdb_lines_read(pdb_reader *reader, cursor c11, cursor c13);
+/* Add the rows that no function has: assemblers write lines and public symbols. */
+bool pdb_lines_add_uncovered(pdb_reader *reader);
 /* Find the file index of a checksum. */
 bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret);
 /* Find the rows of the module for the addresses from `start` to `end`, with the row before

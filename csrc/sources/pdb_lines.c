@@ -228,6 +228,69 @@ void pdb_lines_find(const pdb_reader *reader, uint64_t start, uint64_t end,
     *count_ret = (uint32_t)(last - first);
 }
 
+/* ---- rows without a function --------------------------------------------------------- */
+
+/* Add the rows of a range without functions. The row before the range may continue in it,
+ * which is padding. */
+static bool add_lines(pdb_reader *reader, gsym_range range) {
+    unit_function lines = {.address = range.start,
+                           .size = range.end - range.start,
+                           .die_offset = msf_file_offset(&reader->pdb->file,
+                                                         reader->stream, 0),
+                           .name = NO_INDEX,
+                           .is_lines = true};
+    const gsym_line_row *first;
+    pdb_lines_find(reader, range.start, range.end, &lines.row_first, &lines.row_count);
+    first = &reader->result->rows.items[lines.row_first];
+    if (lines.row_count == 0 || (lines.row_count == 1 && first->address < range.start) ||
+        !creator_answers_in(reader->creator, range.start, range.end))
+        return true;
+    return LIST_ADD(reader->result->functions, lines);
+}
+
+/* Add the rows that are in a range and in no function. *at_ret is the index in `covered` of
+ * the first range that may end after the start. */
+static bool add_lines_between(pdb_reader *reader, gsym_range range, size_t *at_ret) {
+    const range_list *covered = &reader->covered;
+    size_t at = *at_ret;
+    while (range.start < range.end) {
+        gsym_range gap = range;
+        while (at < covered->count && covered->items[at].end <= range.start) ++at;
+        if (at < covered->count && covered->items[at].start < gap.end)
+            gap.end = covered->items[at].start;
+        if (gap.start < gap.end && !add_lines(reader, gap)) return false;
+        range.start = gap.end < range.end ? covered->items[at].end : range.end;
+    }
+    *at_ret = at;
+    return true;
+}
+
+bool pdb_lines_add_uncovered(pdb_reader *reader) {
+    const unit_functions *result = reader->result;
+    range_list *covered = &reader->covered;
+    size_t at = 0;
+    covered->count = 0;
+    if (reader->line_count == 0 || reader->pdb->has_omap) return true;
+    if (!LIST_RESERVE(*covered, result->functions.count + 1)) return false;
+    for (size_t i = 0; i < result->functions.count; ++i) {
+        const unit_function *function = &result->functions.items[i];
+        covered->items[covered->count++] =
+            (gsym_range){function->address, function->address + function->size};
+    }
+    ranges_join(covered, 0);
+    for (size_t i = 0, end; i < reader->line_count; i = end) {
+        const gsym_line_row *rows = result->rows.items;
+        end = i + 1;
+        if (rows[i].file == 0) continue;
+        while (end < reader->line_count && rows[end].file != 0) ++end;
+        if (end < reader->line_count &&
+            !add_lines_between(reader, (gsym_range){rows[i].address, rows[end].address},
+                               &at))
+            return false;
+    }
+    return true;
+}
+
 /* ---- inlinees ------------------------------------------------------------------------ */
 
 static bool read_inlinee_lines(pdb_reader *reader, cursor c) {

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 A, B = r"C:\src\a.cpp", r"C:\src\b.h"
+S_LABEL32 = 0x1105
 
 
 @pytest.fixture
@@ -171,6 +172,29 @@ def test_publics_name_code_only(flags: int, count: int, convert: Convert) -> Non
     publics = [("f", 1, 0), ("g", 2, 0)]
     sections = ((TEXT, 0x1000, CODE), (0x2000, 0x100, flags))
     assert len(names(convert(Pdb(publics=publics, sections=sections)))) == count
+
+
+def test_publics_have_the_lines_of_assemblers(convert: Convert) -> None:
+    """NASM and yasm write lines, and symbols of global labels alone."""
+    assembly = [
+        Function("", 0x20, 0x20, [(0, 5), (8, 6), (0x10, 9)], kind=S_LABEL32),
+        Function("", 0x80, 0x10, [(0, 20)], kind=S_LABEL32),
+    ]
+    both = Function("", 0, 0x18, [(0, 1), (0x10, 3)], kind=S_LABEL32)
+    functions = [Function("f", 0, 0x10), both, *assembly]
+    publics = [("e", 1, 0x10), ("g", 1, 0x20), ("h", 1, 0x30), ("k", 1, 0x60)]
+    with convert(Pdb([Module(functions)], publics=publics)) as reader:
+        found = {
+            at: frames(reader, 0x1000 + at) for at in (0, 0x10, 0x28, 0x30, 0x68, 0x80)
+        }
+    assert found == {
+        0: [("f", A, 1)],
+        0x10: [("e", A, 3)],
+        0x28: [("g", A, 6)],
+        0x30: [("h", A, 9)],
+        0x68: [("k", "", 0)],
+        0x80: [("k", A, 20)],
+    }
 
 
 def test_a_stripped_pdb_has_its_publics(convert: Convert) -> None:
