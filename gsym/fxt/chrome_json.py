@@ -17,8 +17,9 @@ import marshal
 import math
 from array import array
 from base64 import b64encode
+from collections import Counter
 from contextlib import closing, suppress
-from itertools import chain, count, groupby
+from itertools import chain, compress, count, groupby
 from tempfile import TemporaryFile, gettempdir
 
 from gsym.fxt import records as fxt
@@ -120,11 +121,11 @@ class ChromeJson:
 
     def __init__(self) -> None:
         # how many records of each kind Chrome JSON cannot hold
-        self.left_out: dict[str, int] = {}
+        self.left_out: Counter[str] = Counter()
         # how many durations and operations have no end and get that of the trace
         self.closed: int = 0
         # differences from the recorded data, and their number
-        self.changed: dict[str, int] = {}
+        self.changed: Counter[str] = Counter()
         self._events = SortedSpool()
         self._scheduling = SchedulingText(SortedSpool())
         self._objects = Objects()
@@ -153,7 +154,7 @@ class ChromeJson:
         free = (number for number in count(_KOIDS // 2) if number not in self._koids)
         for koid in sorted(koid for koid in self._koids if koid >= _KOIDS):
             self._numbers[koid] = next(free)
-            _count(self.changed, "koids of more than 32 bits: renumbered")
+            self.changed["koids of more than 32 bits: renumbered"] += 1
         # Count times from the first second if a double cannot hold them
         spools = (self._events, self._scheduling.events)
         first = min((spool.first_time() for spool in spools if spool), default=0)
@@ -164,7 +165,11 @@ class ChromeJson:
         yield '{"displayTimeUnit":"ns","traceEvents":['
         comma = ""
         for event in chain(names, self._sorted_events()):
-            yield comma + _encode(self._finished(event))
+            if "ts" in event:  # in microseconds
+                event["ts"] = (event["ts"] - self._origin) / 1000
+            for key in ("pid", "tid"):
+                event[key] = self._numbers.get(event[key], event[key])
+            yield comma + _encode(event)
             comma = ","
         yield "]"
         if self._scheduling.events:
@@ -182,27 +187,33 @@ class ChromeJson:
         if isinstance(record, fxt.Event):
             self._add(_of_event(record))
         elif isinstance(record, fxt.Log):
-            log = {"name": "log", "ph": "i", **_place(record), "s": "t"}
-            self._add({**log, "args": {"message": _text(record.message)}})
+            place = {"ts": record.ns or 0, "pid": record.process, "tid": record.thread}
+            args = {"message": _text(record.message)}
+            self._add({"name": "log", "ph": "i", **place, "s": "t", "args": args})
         elif isinstance(record, _SCHEDULING):
             self._koids.update(self._scheduling.add(record))
-        elif isinstance(record, fxt.LargeBlob) and _is_shown(record):
+        elif (
+            isinstance(record, fxt.LargeBlob)
+            and record.category == _FIDL_BLOB
+            and record.ticks is not None
+        ):
             self._add(_of_blob(record))
-        elif isinstance(record, fxt.KernelObject) and record.type == PROCESS:
+        elif isinstance(record, fxt.KernelObject) and record.type in {PROCESS, THREAD}:
             self._koids.add(record.koid)
-            _keep_longest(self._processes, record.koid, record.name)
-        elif isinstance(record, fxt.KernelObject) and record.type == THREAD:
-            self._koids.add(record.koid)
-            _keep_longest(self._threads, (_process(record), record.koid), record.name)
+            if record.type == PROCESS:
+                _keep_longest(self._processes, record.koid, record.name)
+            else:
+                key = _process(record), record.koid
+                _keep_longest(self._threads, key, record.name)
         elif not isinstance(record, _CONTEXT):
-            _count(self.left_out, fxt.kind_of(record))
+            self.left_out[fxt.kind_of(record)] += 1
 
     def _add(self, event: dict[str, Any]) -> None:
         self._koids.update((event["pid"], event["tid"]))
         end = event.pop(_END, event["ts"])
         if end < event["ts"]:
             end = event["ts"]
-            _count(self.changed, "durations that end before they begin: set to 0")
+            self.changed["durations that end before they begin: set to 0"] += 1
         self._last = max(self._last, end)
         if event["ph"] == _COMPLETE:
             self._complete += 1
@@ -214,28 +225,22 @@ class ChromeJson:
     def _names(self) -> Iterator[dict[str, Any]]:
         """The events that name processes and threads."""
         for koid, name in sorted(self._processes.items()):
-            yield _name_event("process_name", koid, 0, name)
+            made = {"ph": "M", "name": "process_name", "pid": koid, "tid": 0}
+            yield {**made, "args": {"name": _text(name)}}
         for (stated, thread), name in self._threads.items():
             known = self._objects.process_of(thread)
             process = known if stated is None else stated
             if process is not None:
                 self._koids.add(process)
-                yield _name_event("thread_name", process, thread, name)
+                made = {"ph": "M", "name": "thread_name", "pid": process, "tid": thread}
+                yield {**made, "args": {"name": _text(name)}}
             elif thread not in self._scheduling.threads:  # those are named there
-                _count(self.left_out, "kernel_object")
+                self.left_out["kernel_object"] += 1
 
     def _task(self, koid: int) -> tuple[str, int]:
         """The name and the number of a thread."""
         name = self._objects.name_of(koid, kind=THREAD)
         return _text(name or ""), self._numbers.get(koid, koid)
-
-    def _finished(self, event: dict[str, Any]) -> dict[str, Any]:
-        """An event with times in microseconds and the numbers of its koids."""
-        if "ts" in event:
-            event["ts"] = (event["ts"] - self._origin) / 1000
-        for key in ("pid", "tid"):
-            event[key] = self._numbers.get(event[key], event[key])
-        return event
 
     def _sorted_events(self) -> Iterator[dict[str, Any]]:
         for event in self._events.values(self._arranged):
@@ -309,7 +314,7 @@ class ChromeJson:
         ends = (begin[_END] for begin in reversed(begins) if _END in begin)
         if event[_END] > next(ends, event[_END]):
             # It outlives the one around it, which viewers would drop.
-            _count(self.changed, "durations that overlap: operations")
+            self.changed["durations that overlap: operations"] += 1
             number = event[_NUMBER]
             event = {**event, "ph": "b", "id2": {"local": f"{_COMPLETE}{number}"}}
             self._operations[number] = {"id2": event["id2"]}
@@ -353,14 +358,20 @@ _CONTEXT = (
 _LINKS = ("cat", "name", "id", "id2")
 
 
+def _head(record: Any) -> dict[str, Any]:
+    """Category and name, the time in nanoseconds, process and thread."""
+    return {
+        "cat": _text(record.category),
+        "name": _text(record.name),
+        "ts": record.ns or 0,
+        "pid": record.process,
+        "tid": record.thread,
+    }
+
+
 def _of_event(event: fxt.Event) -> dict[str, Any]:
     kind = event.kind
-    made: dict[str, Any] = {
-        "cat": _text(event.category),
-        "name": _text(event.name),
-        **_place(event),
-        "ph": _PHASES[kind],
-    }
+    made = {**_head(event), "ph": _PHASES[kind]}
     if kind == "instant":
         made["s"] = "t"
     elif kind == "counter":
@@ -381,44 +392,18 @@ def _of_event(event: fxt.Event) -> dict[str, Any]:
 
 
 def _of_blob(blob: fxt.LargeBlob) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "ph": "O",
-        "id": "",
-        "cat": _text(blob.category),
-        "name": _text(blob.name),
-        **_place(blob),
-        "blob": b64encode(blob.data).decode(),
-    }
+    made = {"ph": "O", "id": "", **_head(blob), "blob": b64encode(blob.data).decode()}
     if blob.args:
         made["args"] = _arguments(blob.args, _value)
     return made
-
-
-def _is_shown(blob: fxt.LargeBlob) -> bool:
-    """Whether a blob has a category that is shown, and a time to be shown at."""
-    return blob.category == _FIDL_BLOB and blob.ticks is not None
-
-
-def _place(record: Any) -> dict[str, Any]:
-    """The time of a record in nanoseconds, its process and its thread."""
-    return {"ts": record.ns or 0, "pid": record.process, "tid": record.thread}
-
-
-def _name_event(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
-    made = {"ph": "M", "name": kind, "pid": process, "tid": thread}
-    return {**made, "args": {"name": _text(name)}}
 
 
 class _Moment:
     """The events of a thread at one time."""
 
     def __init__(self, events: list[dict[str, Any]]) -> None:
-        recorded = [
-            at
-            for at, event in enumerate(events)
-            if event["ph"] == "E" and _NUMBER not in event
-        ]
-        last_end = max(recorded, default=-1)
+        is_end = [each["ph"] == "E" and _NUMBER not in each for each in events]
+        last_end = max(compress(count(), is_end), default=-1)
         # those that no duration is, recorded before an end
         self.early: list[dict[str, Any]] = []
         # of durations that began before, in the order of their records
@@ -475,10 +460,6 @@ def _keep_longest(names: dict[Any, str], key: Any, name: str) -> None:
     """Keep a name, for some writers cut names off."""
     if len(name) > len(names.get(key, "")) or key not in names:
         names[key] = name
-
-
-def _count(counts: dict[str, int], what: str) -> None:
-    counts[what] = counts.get(what, 0) + 1
 
 
 def _arguments(arguments: tuple[fxt.Argument, ...], shown: Any) -> dict[str, Any]:

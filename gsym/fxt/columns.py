@@ -11,7 +11,7 @@ from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, Literal
 
     from gsym.fxt.records import Arguments, Record, Value
@@ -38,97 +38,6 @@ def _row_fields(layout: Layout) -> list[tuple[str, str]]:
     return sorted(order, key=lambda each: each[1] == "bytes")
 
 
-class OtherRecords:
-    """The records of columns other than events, in file order."""
-
-    def __init__(
-        self,
-        columns: CData,
-        kinds: bytes,
-        arguments: Arguments,
-        sources: tuple[Sequence[str], Sequence[int | None], memoryview],
-        exact_ns: Callable[[list[int], list[int], list[int]], list[int]],
-    ) -> None:
-        self._columns = columns
-        self._kinds = kinds
-        self._arguments = arguments
-        self._strings, self._providers, self._data = sources
-        self._exact_ns = exact_ns
-
-    def __iter__(self) -> Iterator[Record]:
-        columns, count = self._columns, len(self._kinds)
-        words = ffi.unpack(columns.words, columns.word_count)
-        word_ends = ffi.unpack(columns.other_word_end, count)
-        ticks = ffi.unpack(columns.other_ticks, count)
-        providers = ffi.unpack(columns.other_provider, count)
-        times = ffi.unpack(columns.other_ns, count)
-        firsts = ffi.unpack(columns.other_argument_first, count)
-        ends = ffi.unpack(columns.other_argument_end, count)
-        parts: tuple[Iterable[Any], ...] = (
-            map(words.__getitem__, map(slice, chain((0,), word_ends), word_ends)),
-            ticks,
-            map(self._arguments.__getitem__, map(slice, firsts, ends)),
-            self._exact_ns(times, ticks, providers),
-            map(self._providers.__getitem__, providers),
-            ffi.unpack(columns.other_offset, count),
-        )
-        present = set(self._kinds)
-        if len(present) == 1:
-            return self._of_kind(self._kinds[0], *parts)
-        whole = [list(part) for part in parts]
-        sources: dict[int, Iterator[Any]] = {}
-        for kind in present:
-            chosen = [kind == each for each in self._kinds]
-            sources[kind] = self._of_kind(kind, *(compress(p, chosen) for p in whole))
-        return map(next, map(sources.__getitem__, self._kinds))
-
-    def _of_kind(self, kind: int, *parts: Iterable[Any]) -> Iterator[Any]:
-        """Records of one kind of rows, ticks, arguments, ns, providers and offsets."""
-        rows, ticks, args, ns, providers, offsets = parts
-        layout = _LAYOUT_OF[kind]
-        fields = self._fields(layout, list(rows))
-        fields.update(args=args, provider=providers, offset=offsets)
-        if layout.is_timed:
-            fields.update(ticks=ticks, ns=ns)
-        nothing = repeat(None)
-        in_order = [fields.get(name, nothing) for name in layout.record._fields]
-        values = zip(*in_order, strict=False)  # nothing has no end
-        return map(_new, repeat(layout.record), values)
-
-    def _fields(
-        self, layout: Layout, rows: list[list[int]]
-    ) -> dict[str, Iterable[Any]]:
-        """A column for each field of the rows of words."""
-        order = _row_fields(layout)
-        fields: dict[str, Iterable[Any]] = {}
-        if order[-1:] == [("frames", "words")]:
-            count = len(order) - 1
-            fields["frames"] = [tuple(row[count:]) for row in rows]
-            rows = [row[:count] for row in rows]
-        words = zip(*rows, strict=True)
-        for name, how in order:
-            if how == "words":
-                continue
-            column = next(words)
-            if how in {"name", "text"}:
-                fields[name] = map(self._strings.__getitem__, column)
-            elif how == "utf8":
-                data = map(self._bytes_at, column, next(words))
-                fields[name] = map(to_str, map(bytes, data))
-            elif how == "bytes":
-                fields[name] = map(self._bytes_at, column, next(words))
-            elif how == "optional":
-                none = lib.GSYM_FXT_NO_SUBTYPE
-                fields[name] = [None if word == none else word for word in column]
-            else:
-                fields[name] = column
-        return fields
-
-    def _bytes_at(self, start: int, size: int) -> bytes | memoryview:
-        data = self._data[start : start + size]
-        return bytes(data) if size <= MOST_COPIED_SIZE else data
-
-
 _SECOND = 10**9
 _NO_PROVIDER = lib.GSYM_FXT_NO_PROVIDER
 _LAST_EVENT = lib.GSYM_FXT_FLOW_END
@@ -138,8 +47,8 @@ _IDENTIFIED = frozenset(
 )
 _EVENT_NUMBERS = bytes(range(_LAST_EVENT + 1))
 _OTHER_NUMBERS = bytes(range(_LAST_EVENT + 1, lib.GSYM_FXT_KIND_COUNT))
-_CODES = {"category": "I", "name": "I", "provider": "I", "size": "I"}
-_CODES |= {"argument_first": "I", "argument_end": "I"}
+_NARROW = ("category", "name", "provider", "size", "argument_first", "argument_end")
+_CODES = dict.fromkeys(_NARROW, "I")
 
 
 class Texts:
@@ -239,22 +148,83 @@ class Columns:
 
     def records(self) -> Iterator[Record]:
         """Records of these columns, in file order."""
-        columns, arguments = self._columns, self.arguments()
-        if not columns.other_count:
+        arguments = self.arguments()
+        if not self.other_count:
             return self._events(arguments)
         kinds = self.kinds.tobytes()
-        others = OtherRecords(
-            columns,
-            kinds.translate(None, _EVENT_NUMBERS),
-            arguments,
-            (self.strings, self.providers, self._data),
-            self._exact_ns,
-        )
+        others = self._others(kinds.translate(None, _EVENT_NUMBERS), arguments)
         if not self.event_count:
-            return iter(others)
+            return others
         sources: list[Iterator[Any]] = [self._events(arguments)] * (_LAST_EVENT + 1)
-        sources += [iter(others)] * len(_OTHER_NUMBERS)
+        sources += [others] * len(_OTHER_NUMBERS)
         return map(next, map(sources.__getitem__, kinds))
+
+    def _others(self, kinds: bytes, arguments: Arguments) -> Iterator[Record]:
+        """The records other than events, in file order."""
+        words = ffi.unpack(self._columns.words, self._columns.word_count)
+        names = "word_end", "ticks", "provider", "ns", "argument_first", "argument_end"
+        word_ends, ticks, providers, times, firsts, ends = (
+            self.other_column(name).tolist() for name in names
+        )
+        parts: tuple[Iterable[Any], ...] = (
+            map(words.__getitem__, map(slice, chain((0,), word_ends), word_ends)),
+            ticks,
+            map(arguments.__getitem__, map(slice, firsts, ends)),
+            self._exact_ns(times, ticks, providers),
+            map(self.providers.__getitem__, providers),
+            self.other_column("offset").tolist(),
+        )
+        present = set(kinds)
+        if len(present) == 1:
+            return self._of_kind(kinds[0], *parts)
+        whole = [list(part) for part in parts]
+        sources: dict[int, Iterator[Any]] = {}
+        for kind in present:
+            chosen = [kind == each for each in kinds]
+            sources[kind] = self._of_kind(kind, *(compress(p, chosen) for p in whole))
+        return map(next, map(sources.__getitem__, kinds))
+
+    def _of_kind(self, kind: int, *parts: Iterable[Any]) -> Iterator[Any]:
+        """Records of one kind of rows, ticks, arguments, ns, providers and offsets."""
+        rows, ticks, args, ns, providers, offsets = parts
+        layout = _LAYOUT_OF[kind]
+        fields = self._fields(layout, list(rows))
+        fields.update(args=args, provider=providers, offset=offsets)
+        if layout.is_timed:
+            fields.update(ticks=ticks, ns=ns)
+        nothing = repeat(None)
+        in_order = [fields.get(name, nothing) for name in layout.record._fields]
+        values = zip(*in_order, strict=False)  # nothing has no end
+        return map(_new, repeat(layout.record), values)
+
+    def _fields(
+        self, layout: Layout, rows: list[list[int]]
+    ) -> dict[str, Iterable[Any]]:
+        """A column for each field of the rows of words."""
+        order = _row_fields(layout)
+        fields: dict[str, Iterable[Any]] = {}
+        if order[-1:] == [("frames", "words")]:
+            count = len(order) - 1
+            fields["frames"] = [tuple(row[count:]) for row in rows]
+            rows = [row[:count] for row in rows]
+        words = zip(*rows, strict=True)
+        for name, how in order:
+            if how == "words":
+                continue
+            column = fields[name] = next(words)
+            if how in {"name", "text"}:
+                fields[name] = map(self.strings.__getitem__, column)
+            elif how in {"utf8", "bytes"}:
+                data = map(self._bytes_at, column, next(words))
+                fields[name] = data if how == "bytes" else map(to_str, map(bytes, data))
+            elif how == "optional":
+                none = lib.GSYM_FXT_NO_SUBTYPE
+                fields[name] = [None if word == none else word for word in column]
+        return fields
+
+    def _bytes_at(self, start: int, size: int) -> bytes | memoryview:
+        data = self._data[start : start + size]
+        return bytes(data) if size <= MOST_COPIED_SIZE else data
 
     def _argument_values(self, types: bytes) -> Iterable[Value]:
         columns, text = self._columns, self.strings.__getitem__
@@ -275,7 +245,7 @@ class Columns:
             unsigned,
             unsigned,
             map(bool, bools),
-            map(self._bytes_of, blobs),
+            (bytes(self._data[blob.start :][: blob.size]) for blob in blobs),
         ]
         if types.count(types[0]) == len(types):
             return sources[types[0]]
@@ -315,17 +285,13 @@ class Columns:
     ) -> list[int]:
         """Nanoseconds, also where they do not fit their column."""
         if self._columns.has_wide_times:
+            rates = self._columns.provider_rates
+            usual = rates[self._columns.provider_implicit] or _SECOND
             for at, ns in enumerate(times):
                 if ns == UINT64_MAX:
-                    times[at] = ticks[at] * _SECOND // self._rate(providers[at])
+                    rate = int(rates[providers[at]] or usual)
+                    times[at] = ticks[at] * _SECOND // rate
         return times
-
-    def _rate(self, provider: int) -> int:
-        rates, implicit = self._columns.provider_rates, self._columns.provider_implicit
-        return int(rates[provider] or rates[implicit] or _SECOND)
-
-    def _bytes_of(self, blob: CData) -> bytes:
-        return bytes(self._data[blob.start : blob.start + blob.size])
 
     def _view(self, field: str, code: Literal["B", "I", "Q"], count: int) -> memoryview:
         if not count:

@@ -39,17 +39,12 @@ class SchedulingText:
         self, record: ContextSwitch | LegacyContextSwitch | ThreadWakeup
     ) -> tuple[int, ...]:
         """Take a record; return the koids of the threads that it names."""
+        more: tuple[int, ...]
         if isinstance(record, ThreadWakeup):
             threads: tuple[int, ...] = (record.thread,)
-            more: tuple[int, ...] = (_weight(record.args, "weight"),)
+            more = (_weight(record.args, "weight"),)
         else:
-            threads = _switched_threads(record)
-            if isinstance(record, LegacyContextSwitch):
-                more = (record.outgoing_priority, record.incoming_priority)
-            else:
-                names = ("outgoing_weight", "incoming_weight")
-                more = tuple(_weight(record.args, name) for name in names)
-            more = (*more, record.outgoing_thread_state)
+            threads, more = _switch(record)
         now = record.ns or 0
         self.events.add(now, (now, record.cpu, *threads, *more))
         self.threads.update(threads)
@@ -77,19 +72,21 @@ class SchedulingText:
             yield f"next_comm={name} next_pid={number} next_prio={new_weight}\n"
 
 
-def _switched_threads(record: ContextSwitch | LegacyContextSwitch) -> tuple[int, int]:
-    """The threads of a switch; 0 for one that a processor idles in."""
+def _switch(
+    record: ContextSwitch | LegacyContextSwitch,
+) -> tuple[tuple[int, int], tuple[int, int, int]]:
+    """The threads of a switch, 0 for one that a processor idles in; weights, state."""
     if isinstance(record, LegacyContextSwitch):
-        is_idle = not record.outgoing_process and not record.outgoing_priority
-        becomes_idle = not record.incoming_process and not record.incoming_priority
+        old, new = record.outgoing_priority, record.incoming_priority
+        is_idle = not record.outgoing_process and not old
+        becomes_idle = not record.incoming_process and not new
     else:
-        weights = {each.name: each.value for each in record.args}
-        is_idle = weights.get("outgoing_weight") == _IDLE_WEIGHT
-        becomes_idle = weights.get("incoming_weight") == _IDLE_WEIGHT
-    return (
-        0 if is_idle else record.outgoing_thread,
-        0 if becomes_idle else record.incoming_thread,
-    )
+        names = "outgoing_weight", "incoming_weight"
+        old, new = (_weight(record.args, name) for name in names)
+        is_idle, becomes_idle = old == _IDLE_WEIGHT, new == _IDLE_WEIGHT
+    leaving = 0 if is_idle else record.outgoing_thread
+    coming = 0 if becomes_idle else record.incoming_thread
+    return (leaving, coming), (old, new, record.outgoing_thread_state)
 
 
 def _named(task: _Task, koid: int) -> tuple[str, int]:

@@ -12,16 +12,17 @@ address of the module with that build id.
 
 from __future__ import annotations
 
+from functools import cache
+
 from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
-from gsym.profiles.binaries import PathModule, module_at
+from gsym.profiles.binaries import module_at
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import Mapping, ProfileBuilder
 from gsym.profiles.recognition import ADDRESS, ID_ADDRESS, MODULE_OFFSET
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 
@@ -32,51 +33,31 @@ def read_addresses(path: str, options: ProfileOptions) -> Profile:
     Blank lines and lines that begin with `#` are ignored.
     """
     builder = ProfileBuilder()
+    whole = Mapping(0, UINT64_MAX, 0)
     own, build_id = None, options.build_id.lower()
     if build_id:
-        own = Mapping(0, UINT64_MAX, 0, 0, options.module, build_id)
-    reader = _Reader(builder, own, options.build_ids or {})
+        own = whole._replace(path=options.module, build_id=build_id)
+
+    @cache
+    def mapping_at(module: str) -> Mapping:
+        known = module_at(module, options.build_ids or {})
+        return whole._replace(path=module, is_relative=True, **known._asdict())
+
     lines = lines_of(read_pieces(path, options.most_bytes), path)
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith("#"):
             continue
-        place = reader.find(text)
-        if place is None:
+        if found := ADDRESS.fullmatch(text):
+            mapping = own
+        elif found := ID_ADDRESS.fullmatch(text):
+            mapping = whole._replace(build_id=found["build_id"].lower())
+        elif found := MODULE_OFFSET.fullmatch(text):
+            mapping = mapping_at(found["module"])
+        else:
             raise FormatError(f"line {number} is not an address: {text[:80]!r}")
-        location = builder.location(*place, is_return=options.return_addresses)
+        index = None if mapping is None else builder.mapping(mapping)
+        address = int(found["address"], 16)
+        location = builder.location(address, index, is_return=options.return_addresses)
         builder.sample(builder.stack((location,)))
     return builder.profile
-
-
-class _Reader:
-    """Finds the address and the mapping of a line."""
-
-    def __init__(
-        self, builder: ProfileBuilder, own: Mapping | None, build_ids: BuildIds
-    ) -> None:
-        self._builder = builder
-        self._own = own
-        self._build_ids = build_ids
-        self._modules: dict[str, PathModule] = {}
-
-    def find(self, text: str) -> tuple[int, int | None] | None:
-        """Parse a line; None if it is not an address."""
-        found = ADDRESS.fullmatch(text)
-        if found is not None:
-            own = None if self._own is None else self._builder.mapping(self._own)
-            return int(found[1], 16), own
-        found = ID_ADDRESS.fullmatch(text)
-        if found is not None:
-            mapping = Mapping(0, UINT64_MAX, 0, build_id=found["build_id"].lower())
-            return int(found["address"], 16), self._builder.mapping(mapping)
-        found = MODULE_OFFSET.fullmatch(text)
-        if found is None:
-            return None
-        module = found["module"]
-        known = self._modules.get(module)
-        if known is None:
-            known = self._modules[module] = module_at(module, self._build_ids)
-        mapping = Mapping(0, UINT64_MAX, 0, 0, module, is_relative=True)
-        index = self._builder.mapping(mapping._replace(**known._asdict()))
-        return int(found["offset"], 16), index

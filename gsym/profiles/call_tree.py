@@ -7,6 +7,7 @@ the parent of a node precedes it.
 from __future__ import annotations
 
 from array import array
+from itertools import chain
 
 from gsym.errors import GsymError
 from gsym.profiles.model import Frame, base_name
@@ -80,16 +81,6 @@ OTHERS = TreeFunction("(others)")
 class CallTree:
     """A tree of calls with the weights of one or more profiles."""
 
-    __slots__ = (
-        "_nodes",
-        "_numbers",
-        "ends",
-        "function",
-        "functions",
-        "parent",
-        "weights",
-    )
-
     def __init__(self, profiles: int = 1) -> None:
         self.functions: list[TreeFunction] = []  # the distinct functions
         # for each node, the index of its function
@@ -150,15 +141,12 @@ class CallTree:
         tree = CallTree(len(self.weights))
         others = tree.number(OTHERS)
         places = array("i")
-        for node, (parent, function) in enumerate(
-            zip(self.parent, self.function, strict=True)
-        ):
-            above = places[parent] if parent >= 0 else -1
+        for node, parent in enumerate(self.parent):
+            place = above = places[parent] if parent >= 0 else -1
             if node in kept:
-                place = tree.child(above, tree.number(self.functions[function]))
-            elif above >= 0 and tree.function[above] == others:
-                place = above
-            else:
+                function = self.functions[self.function[node]]
+                place = tree.child(above, tree.number(function))
+            elif above < 0 or tree.function[above] != others:
                 place = tree.child(above, others)
             places.append(place)
             for column, weights in zip(tree.weights, self.weights, strict=True):
@@ -185,24 +173,29 @@ def call_tree(
     tree = CallTree(len(profiles))
     wanted = profiles[-1].value_types[value].type
     for profile, weights in zip(profiles, tree.weights, strict=True):
+        modules: dict[int | None, str] = {None: ""}
+        modules.update(enumerate(base_name(each.path) for each in profile.mappings))
+        # Of each location its functions, the outermost first.
         calls = [
-            _calls(tree, profile, index) for index in range(len(profile.locations))
+            [
+                tree.number(TreeFunction(frame.name, modules[each.mapping], frame.path))
+                for frame in reversed(profile.frames_at(each))
+            ]
+            for each in profile.locations
         ]
-        fronts: list[list[int]] = [
-            [tree.number(TreeFunction(f.name)) for f in thread_frames(thread, roots)]
-            for thread in profile.threads
-        ]
+        fronts: dict[int | None, list[int]] = {None: []}
+        for index, each in enumerate(profile.threads):
+            frames = thread_frames(each, roots)
+            fronts[index] = [tree.number(TreeFunction(frame.name)) for frame in frames]
         tree.ends = {}
         sums = summed_stacks(profile, _value_of(profile, wanted))
         if sum(map(abs, sums.values())) > _MOST_WEIGHT:
             raise GsymError("the values of the samples add up to more than 63 bits")
         for (stack, thread), weight in sums.items():
             node = -1
-            for function in () if thread is None else fronts[thread]:
+            below = map(calls.__getitem__, reversed(profile.stacks[stack]))
+            for function in chain(fronts[thread], *below):
                 node = tree.child(node, function)
-            for location in reversed(profile.stacks[stack]):
-                for function in calls[location]:
-                    node = tree.child(node, function)
             if node >= 0:
                 weights[node] += weight
                 tree.ends[stack, thread] = node
@@ -215,15 +208,3 @@ def _value_of(profile: Profile, wanted: str) -> int:
         known = ", ".join(types)
         raise GsymError(f"no values of type '{wanted}' to compare with, only {known}")
     return types.index(wanted) if wanted in types else 0
-
-
-def _calls(tree: CallTree, profile: Profile, index: int) -> list[int]:
-    """The functions at a location, outermost first."""
-    location = profile.locations[index]
-    module = ""
-    if location.mapping is not None:
-        module = base_name(profile.mappings[location.mapping].path)
-    return [
-        tree.number(TreeFunction(frame.name, module, frame.path))
-        for frame in reversed(location.frames or (profile.unresolved(location),))
-    ]

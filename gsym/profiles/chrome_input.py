@@ -6,8 +6,6 @@ Perfetto's traceconv and `gsym trace convert` write.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 from gsym.errors import FormatError
 from gsym.model import UINT64_END
 from gsym.profiles.durations import DurationStacks
@@ -29,7 +27,7 @@ from gsym.profiles.v8_profile import V8_VALUES, V8Profile
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping as Fields
+    from collections.abc import Mapping as Fields
     from decimal import Decimal
     from typing import Any
 
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
     from gsym.profiles.opening import ProfileOptions
 
     _Id = int | str | None
+    # A part of a profile of V8: its time, whether it is the begin, its event and data.
+    _V8Piece = tuple[int | Decimal, bool, dict[str, Any], Node]
 
 # Limit: Trace of Chrome
 MOST_TRACE_BYTES = 4 << 30
@@ -85,7 +85,7 @@ class _Trace:
         self._duration_count = 0
         self._sampled = ProfileBuilder(V8_VALUES)
         self._tree = StackTree(self._sampled)
-        self._v8: dict[tuple[_Id, str], _V8Pieces] = {}
+        self._v8: dict[tuple[_Id, str], list[_V8Piece]] = {}  # in any order
         self._locations: dict[tuple[str, str, str, int], int] = {}
         # By the numbers or texts that events have; of threads for each builder.
         self._processes: dict[_Id, str] = {}
@@ -97,7 +97,11 @@ class _Trace:
         """Take one event."""
         phase = text_of(event.get("ph"))
         if phase == "M":
-            self._name(event)
+            ids, name = _ids(event), text_of(_args(event).get("name"))
+            if event.get("name") == "process_name":
+                self._processes[ids[0]] = name
+            elif event.get("name") == "thread_name":
+                self._threads[ids] = name
         elif "avg ms" in _args(event):  # each as a thread
             self.lose("sums of LLVM's -ftime-trace")
         elif phase in {"B", "E", "X"}:
@@ -130,14 +134,6 @@ class _Trace:
                 )
         builder.profile.losses = self._builder.profile.losses
         return builder.profile
-
-    def _name(self, event: dict[str, Any]) -> None:
-        name = text_of(_args(event).get("name"))
-        process, thread = _ids(event)
-        if event.get("name") == "process_name":
-            self._processes[process] = name
-        elif event.get("name") == "thread_name":
-            self._threads[process, thread] = name
 
     def _add_duration(self, event: dict[str, Any], phase: str) -> None:
         time = number_of(event.get("ts"))
@@ -173,24 +169,21 @@ class _Trace:
 
     def _add_v8(self, data: Node, event: dict[str, Any]) -> None:
         """Keep a part of a profile: those of several threads come in any order."""
-        key = _ids(event)[0], str(event.get("id"))[:64]
-        if text_of(event.get("name")) == _WHOLE:
-            key = key[0], f"{_WHOLE} {len(self._v8)}"
-        profile = self._v8.setdefault(key, _V8Pieces(event))
-        profile.pieces.append((number_of(event.get("ts")) or 0, data))
-        if text_of(event.get("name")) != "ProfileChunk":
-            profile.event, profile.has_begin = event, True
+        name, own = text_of(event.get("name")), str(event.get("id"))[:64]
+        key = _ids(event)[0], f"{_WHOLE} {len(self._v8)}" if name == _WHOLE else own
+        piece = number_of(event.get("ts")) or 0, name != "ProfileChunk", event, data
+        self._v8.setdefault(key, []).append(piece)
 
-    def _finish_v8(self, kept: _V8Pieces) -> None:
+    def _finish_v8(self, pieces: list[_V8Piece]) -> None:
         """Add the samples of a profile, of all its parts that are not damaged."""
-        thread = self._thread(self._sampled, kept.event)
+        begins = [event for _, is_begin, event, _ in pieces if is_begin]
+        if not begins:
+            self.lose("profiles of V8 without their begin")
+        thread = self._thread(self._sampled, begins[-1] if begins else pieces[0][2])
         profile = V8Profile(self._sampled, thread, self._tree)
         end = None
-        if not kept.has_begin:
-            self.lose("profiles of V8 without their begin")
-        kept.pieces.sort(key=lambda piece: piece[0])
-        for _, data in kept.pieces:
-            with self._counted("damaged parts of profiles of V8"):
+        for *_, data in sorted(pieces, key=lambda piece: piece[0]):
+            try:
                 piece = data.get("cpuProfile")
                 has_piece = piece.value is not None
                 for source in (data, piece) if has_piece else (data,):
@@ -202,34 +195,48 @@ class _Trace:
                 if has_piece:
                     is_timed = data.get("timeDeltas").value is not None
                     profile.add(piece, data if is_timed else piece)
+            except FormatError:  # noqa: PERF203 - the other parts are read
+                self.lose("damaged parts of profiles of V8")
         profile.finish(end)
-
-    @contextmanager
-    def _counted(self, kind: str) -> Iterator[None]:
-        """Damage in a `with` block is counted."""
-        try:
-            yield
-        except FormatError:
-            self.lose(kind)
 
     def _add_samples(self, tables: Node) -> None:
         """The samples of all processors, with the stacks of a table."""
         frames = tables.get("stackFrames")
-        stacks = _Frames(frames, self._sampled, self._tree)
+        nodes: dict[str, int] = {}  # by the ids of frames
         for sample in tables.get("samples").items():
-            time = sample.get("ts")
-            stack = self._tree.stack(stacks.node(sample.get("sf")))
             self._sampled.sample(
-                stack,
+                self._tree.stack(self._node(sample.get("sf"), frames, nodes)),
                 (int(number_of(sample.get("weight").value) or 1), 0),
                 thread=self._thread(self._sampled, sample.fields()),
-                time=scaled(time.value, _MICROSECOND),
+                time=scaled(sample.get("ts").value, _MICROSECOND),
             )
         profile = self._sampled.profile
         if not self._v8:  # these samples have no times of their own
             profile.value_types = (SAMPLES,)
             samples = profile.samples
             samples[:] = [each._replace(values=each.values[:1]) for each in samples]
+
+    def _node(self, which: Node, frames: Node, nodes: dict[str, int]) -> int:
+        """The node of the id of a frame; those that it needs are added to *nodes*."""
+        line: dict[str, Node] = {}  # frames that have none yet, the innermost first
+        name, frame = str(which.value), which
+        while name not in nodes:
+            if name in line:
+                raise frame.error("it calls itself")
+            frame = line[name] = frames.get(name)
+            if frame.value is None:
+                raise which.error("not the id of a frame")
+            parent = frame.get("parent").value
+            if parent is None:
+                break
+            name = str(parent)
+        above = nodes.get(name, ROOT)
+        for each, frame in reversed(line.items()):
+            mapping = _module(self._sampled, frame.get("category").text())
+            called = placed_frame(frame.get("name").text())
+            above = self._tree.child(above, self._sampled.function(called, mapping))
+            nodes[each] = above
+        return above
 
     def _thread(self, builder: ProfileBuilder, event: Fields[str, Any]) -> int:
         """The index of the thread of an event; its names may come later."""
@@ -239,15 +246,6 @@ class _Trace:
             found = self._indexes[key] = len(builder.profile.threads)
             builder.profile.threads.append(NO_THREAD)
         return found
-
-
-class _V8Pieces:
-    """The parts of a profile of V8, by their times, and an event of its thread."""
-
-    def __init__(self, event: dict[str, Any]) -> None:
-        self.pieces: list[tuple[int | Decimal, Node]] = []
-        self.event = event
-        self.has_begin = False
 
 
 def _args(event: Fields[str, Any]) -> Fields[str, Any]:
@@ -277,44 +275,6 @@ def _id(value: Any) -> _Id:
 def _name_of(number: _Id) -> str:
     """The text that stands for a number."""
     return number if isinstance(number, str) else ""
-
-
-class _Frames:
-    """The nodes of the table `stackFrames`, by their ids."""
-
-    def __init__(self, table: Node, builder: ProfileBuilder, tree: StackTree) -> None:
-        self._table = table
-        self._builder = builder
-        self._tree = tree
-        self._known: dict[str, int] = {}
-
-    def node(self, which: Node) -> int:
-        """The node of an id."""
-        line: list[tuple[str, Node]] = []
-        names = {str(which.value)}
-        name, above = str(which.value), ROOT
-        while True:
-            known = self._known.get(name)
-            if known is not None:
-                above = known
-                break
-            frame = self._table.get(name)
-            if frame.value is None:
-                raise which.error("not the id of a frame")
-            line.append((name, frame))
-            parent = frame.get("parent").value
-            if parent is None:
-                break
-            name = str(parent)
-            if name in names:
-                raise frame.error("it calls itself")
-            names.add(name)
-        for each, frame in reversed(line):
-            mapping = _module(self._builder, frame.get("category").text())
-            called = placed_frame(frame.get("name").text())
-            above = self._tree.child(above, self._builder.function(called, mapping))
-            self._known[each] = above
-        return above
 
 
 def _module(builder: ProfileBuilder, category: str) -> int | None:

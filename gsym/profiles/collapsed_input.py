@@ -67,7 +67,8 @@ def read_collapsed(path: str, options: ProfileOptions) -> Profile:
         if reader.depth > MOST_FRAMES:
             reason = f"line {number} has more than {MOST_FRAMES} frames"
             raise FormatError(reason, path=path)
-    return reader.finish()
+    scaled_values(reader.builder, reader.values)
+    return reader.builder.profile
 
 
 class _Reader:
@@ -77,7 +78,7 @@ class _Reader:
         self.builder = ProfileBuilder(_BEFORE_AND_AFTER if has_two else (SAMPLES,))
         self.depth = 0
         self._functions: dict[str, int] = {}
-        self._values: list[list[Decimal]] = []
+        self.values: list[list[Decimal]] = []  # of all samples
         self._has_two = has_two
         self._is_austin = False
 
@@ -86,7 +87,7 @@ class _Reader:
         found = _AUSTIN_COMMENT.match(text)
         self._is_austin |= found is not None and found["name"] == "austin"
         if found is not None and self._is_austin:
-            if found["name"] == "mode" and not self._values:
+            if found["name"] == "mode" and not self.values:
                 kinds = _AUSTIN_VALUES.get(found["value"], (SAMPLES,))
                 self.builder.profile.value_types = kinds
             self.builder.profile.comments.append(text[1:].strip())
@@ -109,23 +110,16 @@ class _Reader:
         names = [name for name in frames.split(";") if name]
         self.depth = len(names)
         stack = [self._function(name) for name in reversed(names)]
-        self._values.append([Decimal(number) for number in numbers])
+        self.values.append([Decimal(number) for number in numbers])
         self.builder.sample(self.builder.stack(stack), (), thread=thread)
         return True
-
-    def finish(self) -> Profile:
-        """The profile, with the values of all samples."""
-        scaled_values(self.builder, self._values)
-        return self.builder.profile
 
     def _function(self, name: str) -> int:
         index = self._functions.get(name)
         if index is None:
             frame = placed_frame(name)
-            place = _AUSTIN_FRAME.fullmatch(name) if self._is_austin else None
-            if place is not None:
-                frame = Frame(
-                    place["name"], path=place["path"], line=int(place["line"])
-                )
+            found = _AUSTIN_FRAME.fullmatch(name) if self._is_austin else None
+            if found is not None:
+                frame = Frame(found["name"], "", found["path"], int(found["line"]))
             index = self._functions[name] = self.builder.function(frame)
         return index

@@ -26,13 +26,14 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 
-_FRAME = regex(r"(?:0x(?P<address>[0-9a-fA-F]{1,16}): )?(?P<what>.*)", re.ASCII)
-_IN_MODULE = regex(r"(?P<name>.*) \(in (?P<path>.*)\)")
+_FRAME = regex(
+    r"(?:0x(?P<address>[0-9a-fA-F]{1,16}): )?"
+    r"(?:(?P<name>.*) \(in (?P<module>.*)\)|(?P<what>.*))",
+    re.ASCII,
+)
 _COLUMN = regex(r"(:\d{1,9}):\d{1,9}\)$", re.ASCII)  # that Rust has after the line
 _ROOT, _UNKNOWN = "[root]", "???"
 # Of each value its member, and where it is called so the unit; ordered as pprof's are.
@@ -68,10 +69,13 @@ def read_dhat(path: str, options: ProfileOptions) -> Profile:
     lines = [_line(each.text()) for each in whole.get("ftbl").items()]
     for place in places:
         rows = [lines[each.index(len(lines))] for each in place.get("fs").items()]
-        stack = [
-            _location(builder, list(group))
-            for _, group in groupby(filter(None, rows), lambda line: line.address)
-        ]
+        stack = []
+        for address, group in groupby(filter(None, rows), lambda line: line.address):
+            inlined = list(group)  # into the last
+            module = inlined[-1].module
+            mapping = builder.mapping(Mapping(0, 0, path=module)) if module else None
+            frames = tuple(line.frame for line in inlined if line.frame is not None)
+            stack.append(builder.location(address, mapping, frames=frames))
         values = [place.get(name) for name in kinds]
         builder.sample(
             builder.stack(stack),
@@ -96,17 +100,6 @@ def _line(text: str) -> _Line | None:
     found = _FRAME.fullmatch(_COLUMN.sub(r"\1)", text))
     if found is None or text == _ROOT:
         return None
-    what, module = found["what"], ""
-    inside = _IN_MODULE.fullmatch(what)
-    if inside is not None:
-        what, module = inside["name"], inside["path"]
+    what = found["name"] or found["what"] or ""
     frame = None if what == _UNKNOWN else placed_frame(what)
-    return _Line(int(found["address"] or "0", 16), frame, module)
-
-
-def _location(builder: ProfileBuilder, lines: Sequence[_Line]) -> int:
-    """The location of the functions at one address, innermost first."""
-    address, _, module = lines[-1]
-    mapping = builder.mapping(Mapping(0, 0, path=module)) if module else None
-    frames = tuple(line.frame for line in lines if line.frame is not None)
-    return builder.location(address, mapping, frames=frames)
+    return _Line(int(found["address"] or "0", 16), frame, found["module"] or "")

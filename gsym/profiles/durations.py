@@ -11,6 +11,7 @@ from collections import Counter
 from heapq import heappop, heappush
 
 from gsym.profiles.stack_tree import ROOT, StackTree
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -69,23 +70,20 @@ class DurationStacks:
         self._last = max(self._last, begin)
         known = self._threads.get(thread)
         if known is None:
-            known = self._threads[thread] = _Thread()
+            known = self._threads[thread] = _Thread(*(array("q") for _ in range(4)))
         known.begins.append(begin)
         known.ends.append(end)
         known.locations.append(location)
         known.names.append(self._names.setdefault(name, len(self._names)))
 
 
-class _Thread:
+class _Thread(NamedTuple):
     """The events of a thread as columns."""
 
-    __slots__ = ("begins", "ends", "locations", "names")
-
-    def __init__(self) -> None:
-        self.begins = array("q")
-        self.ends = array("q")
-        self.locations = array("q")
-        self.names = array("q")
+    begins: array[int]
+    ends: array[int]
+    locations: array[int]
+    names: array[int]
 
     def in_order(self) -> list[int]:
         """The events by their times; complete ones after the others, longest first.
@@ -107,9 +105,7 @@ class _Open:
     __slots__ = ("location", "name", "node")
 
     def __init__(self, location: int, name: int, node: int) -> None:
-        self.location = location
-        self.name = name
-        self.node = node
+        self.location, self.name, self.node = location, name, node
 
 
 class _Stretches:

@@ -12,13 +12,13 @@ from statistics import median
 
 from gsym.model import UINT64_MAX
 from gsym.modules.key import ModuleKey, elf_debug_id
-from gsym.profiles.model import Frame, base_name, id_text
+from gsym.profiles.model import NO_THREAD, Frame, base_name, id_text
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.profiles.model import Location, Mapping, Profile, Sample, ValueType
+    from gsym.profiles.model import Location, Mapping, Profile, Thread, ValueType
 
 _PROCESSED_VERSION = 48
 _GECKO_VERSION = 29
@@ -40,6 +40,15 @@ _CATEGORIES = [
 _OTHER, _NATIVE = 0, 1
 # What no profile of another program has.
 _NO_MARKERS = ("data", "name", "startTime", "endTime", "phase", "category")
+# The columns of the tables of a thread.
+_COLUMNS = {
+    "stackTable": "prefix frame category subcategory",
+    "frameTable": "address inlineDepth category subcategory func nativeSymbol"
+    " innerWindowID implementation line column",
+    "funcTable": "name isJS relevantForJS resource fileName lineNumber columnNumber",
+    "resourceTable": "lib name host type",
+    "nativeSymbols": "libIndex address name functionSize",
+}
 
 
 def weight_of(value_type: ValueType) -> tuple[str, float] | None:
@@ -81,10 +90,22 @@ def firefox_profile(
     """
     libraries = _Libraries(profile)
     interval = _interval(profile)
-    threads = [
-        _thread(profile, libraries, thread, samples, value, interval)
-        for thread, samples in profile.samples_by_thread().items()
-    ]
+    weight_type, factor = weight_of(profile.value_types[value]) or ("samples", 1)
+    threads = []
+    for index, samples in profile.samples_by_thread().items():
+        times = [interval * number for number in range(len(samples))]
+        if all(sample.time is not None for sample in samples):
+            times = [(sample.time or 0) / _MILLISECOND for sample in samples]
+        tables = _Tables(profile, libraries)
+        columns = {
+            "weightType": weight_type,
+            "weight": [sample.values[value] * factor for sample in samples],
+            "stack": [tables.stack(sample.stack) for sample in samples],
+            "time": times,
+            "length": len(samples),
+        }
+        thread = NO_THREAD if index is None else profile.threads[index]
+        threads.append(_thread(thread, columns, tables))
     return {
         "meta": {
             "version": _GECKO_VERSION,
@@ -131,57 +152,31 @@ def _interval(profile: Profile) -> float:
     return median(gaps) / _MILLISECOND or 1.0 if gaps else 1.0
 
 
-def _thread(  # noqa: PLR0913, PLR0917 - all are what a thread is made of
-    profile: Profile,
-    libraries: _Libraries,
-    index: int | None,
-    samples: list[Sample],
-    value: int,
-    interval: float,
-) -> dict[str, Any]:
+def _thread(thread: Thread, samples: dict[str, Any], tables: _Tables) -> dict[str, Any]:
     """A thread with tables of its own."""
-    tables = _ThreadTables(profile, libraries)
-    if all(sample.time is not None for sample in samples):
-        times = [(sample.time or 0) / _MILLISECOND for sample in samples]
-    else:
-        times = [interval * number for number in range(len(samples))]
-    stacks = [tables.stack(sample.stack) for sample in samples]
-    weight_type, factor = weight_of(profile.value_types[value]) or ("samples", 1)
-    thread = None if index is None else profile.threads[index]
-    is_main = thread is None or thread.process == thread.thread
     return {
         "processType": "default",
-        "processName": thread.process_name if thread else "",
+        "processName": thread.process_name,
         "processStartupTime": 0,
         "processShutdownTime": None,
         "registerTime": 0,
         "unregisterTime": None,
         "pausedRanges": [],
-        "name": (thread.thread_name if thread else "") or "thread",
-        "isMainThread": is_main,
+        "name": thread.thread_name or "thread",
+        "isMainThread": thread.process == thread.thread,
         # The profiler has a text for both; those of a thread without numbers are its
         # names, which are no numbers for a reader.
-        "pid": _id_text(thread and thread.process, thread and thread.process_name),
-        "tid": _id_text(thread and thread.thread, thread and thread.thread_name),
-        "samples": {
-            "weightType": weight_type,
-            "weight": [sample.values[value] * factor for sample in samples],
-            "stack": stacks,
-            "time": times,
-            "length": len(samples),
-        },
+        "pid": _id_text(thread.process, thread.process_name),
+        "tid": _id_text(thread.thread, thread.thread_name),
+        "samples": samples,
         "markers": {**{column: [] for column in _NO_MARKERS}, "length": 0},
-        "stackTable": _table(tables.stacks),
-        "frameTable": _table(tables.frames),
-        "funcTable": _table(tables.functions),
-        "resourceTable": _table(tables.resources),
-        "nativeSymbols": _table(tables.symbols),
+        **tables.as_columns(),
         "stringArray": list(tables.strings),
     }
 
 
-def _id_text(number: int | None, name: str | None) -> str:
-    return f"?{name or ''}" if number is None else str(number)
+def _id_text(number: int | None, name: str) -> str:
+    return f"?{name}" if number is None else str(number)
 
 
 class _Libraries:
@@ -189,51 +184,46 @@ class _Libraries:
 
     def __init__(self, profile: Profile) -> None:
         self.entries: list[dict[str, Any]] = []  # as the file has them
-        self._of_mapping: list[int] = []
+        self._mappings = profile.mappings
+        # by the index of a mapping
+        self.of_mapping: dict[int | None, int | None] = {None: None}
         self._bases: list[int] = []
         indexes: dict[tuple[str, str, ModuleKey], int] = {}
-        for mapping in profile.mappings:
+        for number, mapping in enumerate(profile.mappings):
             key = (mapping.build_id, mapping.path, mapping.module)
             base = _link_start(mapping) - mapping.file_offset
             if mapping.file_offset == mapping.start != 0:
                 # It has addresses of the kernel: JavaScript has 53 bits of an address.
                 base = _link_start(mapping)
-            if key not in indexes:
-                indexes[key] = len(self.entries)
+            index = self.of_mapping[number] = indexes.setdefault(key, len(indexes))
+            if index == len(self.entries):
                 self.entries.append(_library(mapping))
                 self._bases.append(base)
-            index = indexes[key]
             self._bases[index] = min(self._bases[index], base)
-            self._of_mapping.append(index)
         # The lowest address of each function that is not inlined, by the index of its
         # library and its name. It stands for the start of the function, by which the
         # Firefox Profiler finds the function that a call is inlined into.
         self.symbols: dict[tuple[int, str], int] = {}
         for location in profile.locations:
-            library = self.of(location.mapping)
-            address = self.relative(location, profile)
+            library, address = self.place(location)
             if library is not None and location.frames and address >= 0:
                 symbol = library, location.frames[-1].name
                 self.symbols[symbol] = min(self.symbols.get(symbol, address), address)
 
-    def of(self, mapping: int | None) -> int | None:
-        """The index of the library of a mapping."""
-        return None if mapping is None else self._of_mapping[mapping]
+    def place(self, location: Location) -> tuple[int | None, int]:
+        """The library of a location, and its address from the base of that.
 
-    def relative(self, location: Location, profile: Profile) -> int:
-        """The address of a location from the base of its library; -1 without one.
-
-        So is one that JavaScript would round, of a kernel whose base is not known.
-
-        Where a call returns to, it is an address within the call.
+        The address is -1 without a library, and where JavaScript would round it, as in
+        a kernel whose base is not known. Where a call returns to, it is within the
+        call.
         """
-        if location.mapping is None:
-            return -1
-        mapping = profile.mappings[location.mapping]
+        library = self.of_mapping[location.mapping]
+        if location.mapping is None or library is None:
+            return None, -1
+        mapping = self._mappings[location.mapping]
         address = location.address - location.is_return - mapping.start
-        base = self._bases[self._of_mapping[location.mapping]]
-        found = (address + _link_start(mapping) - base) & UINT64_MAX
-        return found if found <= _MOST_INTEGER else -1
+        found = (address + _link_start(mapping) - self._bases[library]) & UINT64_MAX
+        return library, found if found <= _MOST_INTEGER else -1
 
 
 def _link_start(mapping: Mapping) -> int:
@@ -258,102 +248,71 @@ def _library(mapping: Mapping) -> dict[str, Any]:
     }
 
 
-class _ThreadTables:
-    """Stacks, frames, functions and texts of a thread: {row: its index}."""
+class _Tables:
+    """The tables of a thread, each row once, and its texts."""
 
     def __init__(self, profile: Profile, libraries: _Libraries) -> None:
         self._profile = profile
         self._libraries = libraries
         self._found: dict[int, int | None] = {}
+        self._rows: dict[str, dict[tuple[Any, ...], int]] = {
+            table: {} for table in _COLUMNS
+        }
         self.strings: dict[str, int] = {}
-        self.stacks = _Rows("prefix frame category subcategory")
-        self.frames = _Rows(
-            "address inlineDepth category subcategory func nativeSymbol innerWindowID"
-            " implementation line column"
-        )
-        self.functions = _Rows(
-            "name isJS relevantForJS resource fileName lineNumber columnNumber"
-        )
-        self.resources = _Rows("lib name host type")
-        self.symbols = _Rows("libIndex address name functionSize")
+
+    def as_columns(self) -> dict[str, dict[str, Any]]:
+        """The rows as columns, as the format has all tables."""
+        made: dict[str, dict[str, Any]] = {}
+        for table, rows in self._rows.items():
+            names = _COLUMNS[table].split()
+            columns = zip(*rows, strict=True) if rows else [()] * len(names)
+            made[table] = dict(zip(names, map(list, columns), strict=True))
+            made[table]["length"] = len(rows)
+        return made
+
+    def _index(self, table: str, *row: Any) -> int:
+        """The index of a row."""
+        rows = self._rows[table]
+        return rows.setdefault(row, len(rows))
 
     def stack(self, index: int) -> int | None:
         """The row of the innermost frame of a stack; None of an empty one."""
         if index not in self._found:
             node = None
             for number in reversed(self._profile.stacks[index]):
-                location = self._profile.locations[number]
-                node = self._calls(location, node)
+                node = self._calls(self._profile.locations[number], node)
             self._found[index] = node
         return self._found[index]
 
     def _calls(self, location: Location, node: int | None) -> int | None:
         """The rows of a location below a row, the innermost of them."""
-        profile, libraries = self._profile, self._libraries
-        address = libraries.relative(location, profile)
-        library = libraries.of(location.mapping)
+        library, address = self._libraries.place(location)
         category = _OTHER if library is None else _NATIVE
-        # The profiler puts the name of the library before that of an address.
-        frames = location.frames or (
-            profile.unresolved(location)
-            if library is None or address < 0
-            else Frame(f"{address:#x}"),
-        )
+        frames = self._profile.frames_at(location)
         symbol = None
-        if library is not None and location.frames and address >= 0:
-            symbol = self._symbol(library, frames[-1].name)
+        if library is not None and address >= 0:
+            # The profiler puts the name of the library before that of an address.
+            frames = location.frames or (Frame(f"{address:#x}"),)
+            if location.frames:
+                name = frames[-1].name
+                start, text = self._libraries.symbols[library, name], self._string(name)
+                symbol = self._index("nativeSymbols", library, start, text, None)
         for depth, frame in enumerate(reversed(frames)):
-            row = (
-                address,
-                depth,
-                category,
-                0,
-                self._function(frame, library),
-                symbol,
-                None,
-                None,
-                frame.line or None,
-                None,
-            )
-            place = self.frames.index(row)
-            node = self.stacks.index((node, place, category, 0))
+            function, line = self._function(frame, library), frame.line or None
+            row = address, depth, category, 0, function, symbol, None, None, line, None
+            place = self._index("frameTable", *row)
+            node = self._index("stackTable", node, place, category, 0)
         return node
 
     def _function(self, frame: Frame, library: int | None) -> int:
         name = self._string(frame.name)
         path = self._string(frame.path) if frame.path else None
-        resource = -1 if library is None else self._resource(library)
-        return self.functions.index((name, False, False, resource, path, None, None))
-
-    def _symbol(self, library: int, name: str) -> int:
-        start = self._libraries.symbols[library, name]
-        return self.symbols.index((library, start, self._string(name), None))
-
-    def _resource(self, library: int) -> int:
-        name = self._string(self._libraries.entries[library]["name"])
-        return self.resources.index((library, name, None, _LIBRARY))
+        resource = -1
+        if library is not None:
+            text = self._string(self._libraries.entries[library]["name"])
+            resource = self._index("resourceTable", library, text, None, _LIBRARY)
+        row = name, False, False, resource, path, None, None
+        return self._index("funcTable", *row)
 
     def _string(self, text: str) -> int:
         return self.strings.setdefault(text, len(self.strings))
-
-
-class _Rows:
-    """The rows of a table, equal ones once."""
-
-    def __init__(self, columns: str) -> None:
-        self.columns = columns.split()
-        self.rows: dict[tuple[Any, ...], int] = {}
-
-    def index(self, row: tuple[Any, ...]) -> int:
-        """The index of a row."""
-        return self.rows.setdefault(row, len(self.rows))
-
-
-def _table(rows: _Rows) -> dict[str, Any]:
-    """The rows as columns, as the format has all tables."""
-    columns = zip(*rows.rows, strict=True) if rows.rows else [()] * len(rows.columns)
-    table: dict[str, Any] = {
-        name: list(column) for name, column in zip(rows.columns, columns, strict=True)
-    }
-    table["length"] = len(rows.rows)
-    return table

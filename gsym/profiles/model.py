@@ -7,8 +7,10 @@ location is an address in a mapping, and has frames.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from contextlib import suppress
-from operator import itemgetter
+from itertools import chain
+from operator import itemgetter, ne
 
 from gsym.modules.key import (
     ModuleKey,
@@ -296,24 +298,6 @@ class Profile:
             reason.
     """
 
-    __slots__ = (
-        "comments",
-        "default_value",
-        "duration",
-        "events",
-        "locations",
-        "losses",
-        "mappings",
-        "period",
-        "period_type",
-        "samples",
-        "stacks",
-        "start_time",
-        "threads",
-        "unsure",
-        "value_types",
-    )
-
     def __init__(self, value_types: tuple[ValueType, ...] = (SAMPLES,)) -> None:
         self.value_types: tuple[ValueType, ...] = value_types
         self.events: tuple[int, ...] = ()
@@ -337,6 +321,21 @@ class Profile:
 
         return notebook_frame(self)
 
+    def frames_at(self, location: Location) -> tuple[Frame, ...]:
+        """The functions at a location, innermost first.
+
+        Without frames that is one whose name is that of its function, else its address,
+        after the base name of the module if that is known.
+        """
+        if location.frames:
+            return location.frames
+        if location.function:
+            return (Frame(location.function),)
+        address, module = f"{location.address:#x}", ""
+        if location.mapping is not None:
+            module = base_name(self.mappings[location.mapping].path)
+        return (Frame(f"{module}!{address}" if module else address),)
+
     @property
     def needs_symbols(self) -> bool:
         """Whether a location has no function, or only a name from the profiler."""
@@ -347,16 +346,10 @@ class Profile:
         self.losses[kind] = self.losses.get(kind, 0) + count
 
     def frames_of(self, stack: int) -> tuple[Frame, ...]:
-        """All functions of a stack, inlined ones as well, innermost first.
-
-        A location without frames is one frame whose name is that of its function, else
-        its address, after the base name of the module if that is known.
-        """
-        found: list[Frame] = []
-        for index in self.stacks[stack]:
-            location = self.locations[index]
-            found.extend(location.frames or (self.unresolved(location),))
-        return tuple(found)
+        """All functions of a stack, inlined ones as well, innermost first."""
+        locations = map(self.locations.__getitem__, self.stacks[stack])
+        found = (each.frames or self.frames_at(each) for each in locations)
+        return tuple(chain.from_iterable(found))
 
     def name_processes(self) -> None:
         """Give all threads of a process its name: a source tells it of some of them."""
@@ -379,16 +372,6 @@ class Profile:
                 samples.sort(key=lambda sample: sample.time or 0)
         return found
 
-    def unresolved(self, location: Location) -> Frame:
-        """The frame for a location without frames."""
-        if location.function:
-            return Frame(location.function)
-        address = f"{location.address:#x}"
-        if location.mapping is None:
-            return Frame(address)
-        module = base_name(self.mappings[location.mapping].path)
-        return Frame(f"{module}!{address}" if module else address)
-
 
 class Unresolved(NamedTuple):
     """Locations of one module that have no functions, for one reason."""
@@ -400,20 +383,16 @@ class Unresolved(NamedTuple):
 
 def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
     """Number of locations with functions, and those without, the most first."""
-    missing: dict[tuple[str, str], int] = {}
-    known = 0
-    for location in profile.locations:
-        if location.frames:
-            known += 1
-            continue
-        module = ""
-        if location.mapping is not None:
-            mapping = profile.mappings[location.mapping]
-            module = name_of_mapping(mapping)
-        key = (module, location.reason)
-        missing[key] = missing.get(key, 0) + 1
+    names: dict[int | None, str] = {None: ""}
+    names.update(enumerate(map(name_of_mapping, profile.mappings)))
+    missing = Counter(
+        (names[each.mapping], each.reason)
+        for each in profile.locations
+        if not each.frames
+    )
     rows = [Unresolved(*key, count) for key, count in missing.items()]
-    return known, sorted(rows, key=lambda row: (-row.locations, row.module, row.reason))
+    rows.sort(key=lambda row: (-row.locations, row.module, row.reason))
+    return len(profile.locations) - missing.total(), rows
 
 
 class ProfileBuilder:
@@ -476,10 +455,8 @@ class ProfileBuilder:
             if all(one == new or not (one and new) for one, new in pairs) and (
                 thread.thread is not None or names[1] == thread.thread_name
             ):
-                process_name, name = thread[2:]
-                threads[index] = Thread(
-                    *numbers, process_name or names[0], name or names[1]
-                )
+                known = (new or one for one, new in zip(names, thread[2:], strict=True))
+                threads[index] = Thread(*numbers, *known)
                 return index
         same.append(len(threads))
         threads.append(thread)
@@ -508,30 +485,38 @@ def scaled_values(builder: ProfileBuilder, rows: Sequence[Sequence[Any]]) -> Non
     A type of values with fractions counts in parts of its unit.
     """
     profile = builder.profile
-    if all(type(value) is int for row in rows for value in row):
-        profile.samples = [
-            _new(Sample, (*sample[:3], tuple(row), sample[4]))
-            for sample, row in zip(profile.samples, rows, strict=True)
+    columns = range(len(profile.value_types))
+    fractions = [
+        [row[at] for row in rows if type(row[at]) is not int] for at in columns
+    ]
+    if any(fractions):
+        scales = [
+            10 ** min(max(map(_decimals, column), default=0), _MOST_DECIMALS)
+            for column in fractions
         ]
-        return
-    for column, kind in enumerate(profile.value_types):
-        digits = max((_decimals(row[column]) for row in rows), default=0)
-        scale = 10 ** min(digits, _MOST_DECIMALS)
-        types = list(profile.value_types)
-        types[column] = kind._replace(scale=scale)
-        profile.value_types = tuple(types)
-    scales = [kind.scale for kind in profile.value_types]
-    for at, row in enumerate(rows):
-        numbers = [value * scale for value, scale in zip(row, scales, strict=True)]
-        values = tuple(map(round, numbers))
-        if any(one != other for one, other in zip(values, numbers, strict=True)):
-            builder.lose("values with more than nine decimals")
-        profile.samples[at] = profile.samples[at]._replace(values=values)
+        profile.value_types = tuple(
+            [
+                kind._replace(scale=scale)
+                for kind, scale in zip(profile.value_types, scales, strict=True)
+            ]
+        )
+        exact = [
+            [value * scale for value, scale in zip(row, scales, strict=True)]
+            for row in rows
+        ]
+        rows = [[round(value) for value in row] for row in exact]
+        lost = sum(map(ne, rows, exact))
+        if lost:
+            builder.lose("values with more than nine decimals", lost)
+    profile.samples = [
+        _new(Sample, (*sample[:3], tuple(row), sample[4]))
+        for sample, row in zip(profile.samples, rows, strict=True)
+    ]
 
 
 def _decimals(number: Any) -> int:
-    """The number of decimals."""
-    exponent = 0 if type(number) is int else number.normalize().as_tuple().exponent
+    """The number of decimals of a fraction."""
+    exponent = number.normalize().as_tuple().exponent
     return max(0, -exponent) if type(exponent) is int else 0
 
 

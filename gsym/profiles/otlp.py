@@ -17,8 +17,6 @@ opentelemetry-ebpf-profiler, processmanager/manager.go and processinfo.go.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from gsym.errors import FormatError, UnsupportedError
 from gsym.modules.key import read_go_id
 from gsym.profiles import model, protobuf
@@ -33,94 +31,44 @@ if TYPE_CHECKING:
     Attribute = tuple[str, str | int, str]
 
 _PACKAGE = "opentelemetry.proto.profiles.v1development"
+# Fields of a sample by the version of the protocol.
 _SAMPLES = {
-    "1.10": (
-        "stack_index 1 int32",
-        "attribute_indices 2 int32*",
-        "link_index 3 int32",
-        "values 4 int64*",
-        "timestamps_unix_nano 5 fixed64*",
-    ),
-    "1.9": (
-        "stack_index 1 int32",
-        "values 2 int64*",
-        "attribute_indices 3 int32*",
-        "link_index 4 int32",
-        "timestamps_unix_nano 5 fixed64*",
-    ),
+    "1.10": "attribute_indices 2 int32*, link_index 3 int32, values 4 int64*;",
+    "1.9": "values 2 int64*, attribute_indices 3 int32*, link_index 4 int32;",
 }
 _NEWEST, _OLDER = _SAMPLES
 # Fields that a sample of 1.9 has and one of 1.10 has not.
 _ONLY_OLDER = {(3, protobuf.LENGTH_DELIMITED), (4, protobuf.VARINT)}
 # Of a profile before 1.9, with indexes of locations where later ones have a time.
 _BEFORE_STACKS = {(3, protobuf.LENGTH_DELIMITED)}
-_MESSAGES = {
-    "ProfilesData": (
-        "resource_profiles 1 ResourceProfiles*",
-        "dictionary 2 ProfilesDictionary",
-    ),
-    "ProfilesDictionary": (
-        "mapping_table 1 Mapping*",
-        "location_table 2 Location*",
-        "function_table 3 Function*",
-        "link_table 4 Link*",
-        "string_table 5 bytes*",
-        "attribute_table 6 KeyValueAndUnit*",
-        "stack_table 7 Stack*",
-    ),
-    "ResourceProfiles": ("resource 1 Resource", "scope_profiles 2 ScopeProfiles*"),
-    "Resource": ("attributes 1 KeyValue*",),
-    "ScopeProfiles": ("profiles 2 Profile*",),
-    "Profile": (
-        "sample_type 1 ValueType",
-        "samples 2 Sample*",
-        "time_unix_nano 3 fixed64",
-        "duration_nano 4 uint64",
-        "period_type 5 ValueType",
-        "period 6 int64",
-        "original_payload 10 bytes",
-    ),
-    "ValueType": ("type_strindex 1 int32", "unit_strindex 2 int32"),
-    "Mapping": (
-        "memory_start 1 uint64",
-        "memory_limit 2 uint64",
-        "file_offset 3 uint64",
-        "filename_strindex 4 int32",
-        "attribute_indices 5 int32*",
-    ),
-    "Stack": ("location_indices 1 int32*",),
-    "Location": (
-        "mapping_index 1 int32",
-        "address 2 uint64",
-        "lines 3 Line*",
-        "attribute_indices 4 int32*",
-    ),
-    "Line": ("function_index 1 int32", "line 2 int64", "column 3 int64"),
-    "Function": (
-        "name_strindex 1 int32",
-        "system_name_strindex 2 int32",
-        "filename_strindex 3 int32",
-        "start_line 4 int64",
-    ),
-    "Link": ("trace_id 1 bytes", "span_id 2 bytes"),
-    "KeyValueAndUnit": (
-        "key_strindex 1 int32",
-        "value 2 AnyValue",
-        "unit_strindex 3 int32",
-    ),
-    "KeyValue": ("key 1 bytes", "value 2 AnyValue", "key_strindex 3 int32"),
-    # One of these is present. Lists, which are stored in the same way, show which.
-    "AnyValue": (
-        "string_value 1 bytes*",
-        "bool_value 2 bool*",
-        "int_value 3 int64*",
-        "double_value 4 double*",
-        "array_value 5 bytes*",
-        "kvlist_value 6 bytes*",
-        "bytes_value 7 bytes*",
-        "string_value_strindex 8 int32*",
-    ),
-}
+# Of `AnyValue` one field is present; lists, which are stored alike, show which.
+_MESSAGES = """
+ProfilesData: resource_profiles 1 ResourceProfiles*, dictionary 2 ProfilesDictionary;
+ProfilesDictionary: mapping_table 1 Mapping*, location_table 2 Location*,
+    function_table 3 Function*, link_table 4 Link*, string_table 5 bytes*,
+    attribute_table 6 KeyValueAndUnit*, stack_table 7 Stack*;
+ResourceProfiles: resource 1 Resource, scope_profiles 2 ScopeProfiles*;
+Resource: attributes 1 KeyValue*;
+ScopeProfiles: profiles 2 Profile*;
+Profile: sample_type 1 ValueType, samples 2 Sample*, time_unix_nano 3 fixed64,
+    duration_nano 4 uint64, period_type 5 ValueType, period 6 int64,
+    original_payload 10 bytes;
+ValueType: type_strindex 1 int32, unit_strindex 2 int32;
+Mapping: memory_start 1 uint64, memory_limit 2 uint64, file_offset 3 uint64,
+    filename_strindex 4 int32, attribute_indices 5 int32*;
+Stack: location_indices 1 int32*;
+Location: mapping_index 1 int32, address 2 uint64, lines 3 Line*,
+    attribute_indices 4 int32*;
+Line: function_index 1 int32, line 2 int64, column 3 int64;
+Function: name_strindex 1 int32, system_name_strindex 2 int32,
+    filename_strindex 3 int32, start_line 4 int64;
+Link: trace_id 1 bytes, span_id 2 bytes;
+KeyValueAndUnit: key_strindex 1 int32, value 2 AnyValue, unit_strindex 3 int32;
+KeyValue: key 1 bytes, value 2 AnyValue, key_strindex 3 int32;
+AnyValue: string_value 1 bytes*, bool_value 2 bool*, int_value 3 int64*,
+    double_value 4 double*, array_value 5 bytes*, kvlist_value 6 bytes*,
+    bytes_value 7 bytes*, string_value_strindex 8 int32*;
+Sample: stack_index 1 int32, timestamps_unix_nano 5 fixed64*, """
 
 
 def new_profiles(layout: str = _NEWEST) -> Any:
@@ -182,9 +130,8 @@ def read_dictionary(data: bytes, profile: Profile, path: str | None) -> Dictiona
     return Dictionary(protobuf.decode_message(kind, data, path), profile, path)
 
 
-@lru_cache(maxsize=len(_SAMPLES))
 def _types(layout: str) -> dict[str, Any]:
-    return protobuf.message_types(_PACKAGE, {**_MESSAGES, "Sample": _SAMPLES[layout]})
+    return protobuf.message_types(_PACKAGE, _MESSAGES + _SAMPLES[layout])
 
 
 # In the order in which they are preferred: a symbol store knows the first one.
@@ -240,9 +187,8 @@ class Dictionary(protobuf.MessageTables):
             return int(number)
         for index in message.string_value_strindex:
             return self.text(index)
-        for kind in (message.bool_value, message.double_value):
-            for value in kind:
-                return str(value).lower()
+        for value in (*message.bool_value, *message.double_value):
+            return str(value).lower()
         for text in message.string_value:
             return bytes(text).decode("utf-8", "replace")
         for data in message.bytes_value:
@@ -254,10 +200,8 @@ class Dictionary(protobuf.MessageTables):
         if index == 0:
             return ()
         found = self.at("link", self._message.link_table, index)
-        return (
-            ("trace_id", found.trace_id.hex(), ""),
-            ("span_id", found.span_id.hex(), ""),
-        )
+        ids = {"trace_id": found.trace_id, "span_id": found.span_id}
+        return tuple((name, each.hex(), "") for name, each in ids.items())
 
     def _mapping(self, message: Any) -> model.Mapping:
         attributes = filter(None, map(self.attribute, message.attribute_indices))
@@ -281,36 +225,32 @@ class Dictionary(protobuf.MessageTables):
         found = self._locations.get(index)
         if found is None:
             message = self.at("location", self._message.location_table, index)
-            mapping = None
-            if message.mapping_index or self._mappings:
-                number = message.mapping_index
+            number, mapping = message.mapping_index, None
+            if number or self._mappings:
                 mapping = self.at("mapping", self._mappings, number)
             frames = tuple(map(self._frame, message.lines))
             if message.attribute_indices:
-                count = len(message.attribute_indices)
-                self.lose("attributes of locations", count)
+                self.lose("attributes of locations", len(message.attribute_indices))
+            made = model.Location(message.address, mapping, frames=frames)
             found = self._locations[index] = len(self._profile.locations)
-            self._profile.locations.append(
-                model.Location(message.address, mapping, frames=frames)
-            )
+            self._profile.locations.append(made)
         return found
 
     def _frame(self, line: Any) -> model.Frame:
-        function = self.at(
-            "function", self._message.function_table, line.function_index
-        )
-        texts = (
-            function.name_strindex,
-            function.system_name_strindex,
-            function.filename_strindex,
-        )
+        table = self._message.function_table
+        found = self.at("function", table, line.function_index)
+        texts = found.name_strindex, found.system_name_strindex, found.filename_strindex
         name, system_name, path = map(self.text, texts)
         return model.Frame(name, system_name, path, line.line)
 
 
-# Attributes of the semantic conventions for process and thread.
-_PROCESS, _THREAD = "process.pid", "thread.id"
-_PROCESS_NAME, _THREAD_NAME = "process.executable.name", "thread.name"
+# Attributes of the semantic conventions for the fields of a thread, and their types.
+_THREAD_FIELDS = {
+    "process.pid": ("process", int),
+    "thread.id": ("thread", int),
+    "process.executable.name": ("process_name", str),
+    "thread.name": ("thread_name", str),
+}
 _MOST_TYPES = 32
 
 
@@ -349,17 +289,15 @@ class _Reader:
 
     def attributes_of(self, resource: Any) -> tuple[Attribute, ...]:
         """The attributes that all samples of a resource share."""
-        found: list[Attribute] = []
+        tables = self._dictionary
+        found: list[Attribute | None] = []
         for each in resource.attributes:
-            value = self._dictionary.value(each.value)
+            value = tables.value(each.value)
             key = bytes(each.key).decode("utf-8", "replace")
             if each.key_strindex:
-                key = self._dictionary.text(each.key_strindex)
-            if value is None:
-                self._builder.lose("attributes that are lists")
-            else:
-                found.append((key, value, ""))
-        return tuple(found)
+                key = tables.text(each.key_strindex)
+            found.append(None if value is None else (key, value, ""))
+        return tuple(self._known(found))
 
     def take(self, message: Any, shared: tuple[Attribute, ...]) -> None:
         """Add a profile: its samples and their common data."""
@@ -381,7 +319,8 @@ class _Reader:
         for sample in message.samples:
             key = tuple(sample.attribute_indices)
             if key not in known:
-                known[key] = self._split((*shared, *self._attributes(key)))
+                own = self._known(map(self._dictionary.attribute, key))
+                known[key] = self._split((*shared, *own))
             thread, labels = known[key]
             labels += self._dictionary.link(sample.link_index)
             stack = self._dictionary.stack(sample.stack_index)
@@ -407,38 +346,30 @@ class _Reader:
         kind, unit = message.type_strindex, message.unit_strindex
         return self._dictionary.value_type(kind, unit)
 
-    def _attributes(self, indexes: Iterable[int]) -> Iterator[Attribute]:
-        for index in indexes:
-            found = self._dictionary.attribute(index)
-            if found is None:
+    def _known(self, attributes: Iterable[Attribute | None]) -> Iterator[Attribute]:
+        """Those whose values labels can have; others are counted."""
+        for each in attributes:
+            if each is None:
                 self._builder.lose("attributes that are lists")
             else:
-                yield found
+                yield each
 
     def _split(
         self, attributes: tuple[Attribute, ...]
     ) -> tuple[int | None, tuple[Attribute, ...]]:
         """The thread of some attributes, and the other attributes."""
-        numbers: dict[str, int] = {}
-        names: dict[str, str] = {}
+        fields: dict[str, Any] = {}
         labels = []
         for attribute in attributes:
             key, value, _ = attribute
-            if key in {_PROCESS, _THREAD} and isinstance(value, int):
-                numbers[key] = value
-            elif key in {_PROCESS_NAME, _THREAD_NAME} and isinstance(value, str):
-                names[key] = value
+            field, kind = _THREAD_FIELDS.get(key, ("", object))
+            if field and isinstance(value, kind):
+                fields[field] = value
             else:
                 labels.append(attribute)
-        thread = model.Thread(
-            numbers.get(_PROCESS),
-            numbers.get(_THREAD),
-            names.get(_PROCESS_NAME, ""),
-            names.get(_THREAD_NAME, ""),
-        )
-        if thread == model.NO_THREAD:
-            return None, tuple(labels)
-        return self._builder.thread(thread), tuple(labels)
+        thread = model.NO_THREAD._replace(**fields)
+        is_known = thread != model.NO_THREAD
+        return self._builder.thread(thread) if is_known else None, tuple(labels)
 
     def _points(self, sample: Any) -> Iterable[tuple[int, int | None]]:
         """Values and times of a sample that was seen more than once."""

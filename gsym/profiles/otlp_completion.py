@@ -8,8 +8,6 @@ the bytes of the others.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from gsym.errors import LimitError
 from gsym.modules.key import has_id
 from gsym.profiles.model import Profile, module_key
@@ -24,37 +22,21 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
     from gsym.profiles.model import Frame
 
-_MESSAGES = {
-    # Protobuf merges several dictionaries as if their bytes were joined.
-    "ProfilesData": ("dictionary 2 bytes*",),
-    "EncodedTables": (
-        "mapping_table 1 bytes*",
-        "location_table 2 bytes*",
-        "function_table 3 bytes*",
-        "link_table 4 bytes*",
-        "attribute_table 6 bytes*",
-        "stack_table 7 bytes*",
-    ),
-    "ProfilesDictionary": (
-        "location_table 2 Location*",
-        "function_table 3 bytes*",
-        "string_table 5 bytes*",
-    ),
-    "Location": ("lines 3 Line*",),
-    "Line": ("function_index 1 int32", "line 2 int64"),
-    "Function": (
-        "name_strindex 1 int32",
-        "system_name_strindex 2 int32",
-        "filename_strindex 3 int32",
-    ),
-}
+_PACKAGE = "gsym.otlp"
+# Protobuf merges several dictionaries as if their bytes were joined.
+_MESSAGES = """
+ProfilesData: dictionary 2 bytes*;
+EncodedTables: mapping_table 1 bytes*, location_table 2 bytes*, function_table 3 bytes*,
+    link_table 4 bytes*, attribute_table 6 bytes*, stack_table 7 bytes*;
+ProfilesDictionary: location_table 2 Location*, function_table 3 bytes*,
+    string_table 5 bytes*;
+Location: lines 3 Line*;
+Line: function_index 1 int32, line 2 int64;
+Function: name_strindex 1 int32, system_name_strindex 2 int32,
+    filename_strindex 3 int32;
+"""
 
 _MAX_PATH = 4096  # bytes or characters
-
-
-@lru_cache(maxsize=1)
-def _types() -> dict[str, Any]:
-    return message_types("gsym.otlp", _MESSAGES)
 
 
 class OtlpCompletion:
@@ -71,7 +53,7 @@ class OtlpCompletion:
     """
 
     def __init__(self, data: bytes, most: int) -> None:
-        types = _types()
+        types = message_types(_PACKAGE, _MESSAGES)
         # these locations and their mappings, for `symbolize`
         self.profile: Profile = Profile()
         self._data = data
@@ -124,7 +106,7 @@ class _Functions:
     """Adds functions and their texts to the tables of a message."""
 
     def __init__(self, tables: Any, path_map: Callable[[str], str] | None) -> None:
-        self._type = _types()["Function"]
+        self._type = message_types(_PACKAGE, _MESSAGES)["Function"]
         self._tables = tables
         self._path_map = path_map
         self._numbers: dict[tuple[str, str, str], int] = {}

@@ -55,13 +55,7 @@ def _decimal(number: int, scale: int) -> str:
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 # Units of pprof that speedscope has; others are bare numbers.
-_UNITS = {
-    "bytes": "bytes",
-    "microseconds": "microseconds",
-    "milliseconds": "milliseconds",
-    "nanoseconds": "nanoseconds",
-    "seconds": "seconds",
-}
+_UNITS = ("bytes", "nanoseconds", "microseconds", "milliseconds", "seconds")
 
 
 def speedscope_file(
@@ -89,22 +83,23 @@ def speedscope_file(
                 lines.append(frame.line)
             lines[at] = min(filter(None, (lines[at], frame.line)), default=0)
             stacks[-1].append(at)
+    shown = []
+    for (function, path), line in zip(frames, lines, strict=True):
+        known = {"name": function, **({"file": path} if path else {})}
+        shown.append({**known, "line": line} if line else known)
     kind = profile.value_types[value]
-    unit = _UNITS.get(kind.unit, "none")
     profiles = []
     for thread, samples in profile.samples_by_thread().items():
         kept = [sample for sample in samples if sample.values[value] >= 0]
-        lost = len(samples) - len(kept)
-        if lost:
-            profile.lose(NEGATIVE, lost)
+        if len(kept) < len(samples):
+            profile.lose(NEGATIVE, len(samples) - len(kept))
         weights = [kind.plain(sample.values[value]) for sample in kept]
+        title = name if thread is None else thread_title(profile.threads[thread])
         profiles.append(
             {
                 "type": "sampled",
-                "name": name
-                if thread is None
-                else thread_title(profile.threads[thread]),
-                "unit": unit,
+                "name": title,
+                "unit": kind.unit if kind.unit in _UNITS else "none",
                 "startValue": 0,
                 "endValue": sum(weights),
                 "samples": [stacks[sample.stack] for sample in kept],
@@ -113,21 +108,12 @@ def speedscope_file(
         )
     return {
         "$schema": _SCHEMA,
-        "shared": {
-            "frames": [
-                _frame(*each, line) for each, line in zip(frames, lines, strict=True)
-            ]
-        },
+        "shared": {"frames": shown},
         "profiles": profiles,
         "name": name,
         "activeProfileIndex": 0,
         "exporter": "gsym",
     }
-
-
-def _frame(name: str, path: str, line: int) -> dict[str, str | int]:
-    known: dict[str, str | int] = {"file": path, "line": line}
-    return {"name": name, **{key: each for key, each in known.items() if each}}
 
 
 FORMS = ("pprof", "collapsed", "speedscope", "firefox")

@@ -11,7 +11,6 @@ include/uapi/linux/perf_event.h.
 from __future__ import annotations
 
 import struct
-from contextlib import contextmanager
 from itertools import islice
 
 from gsym.containers.inflation import believable_size, inflate_zstd
@@ -57,6 +56,7 @@ _FEATURES_AT, _MOST_FEATURES = 72, 256
 _SHA1_SIZE = 20
 _RECORDS = "records"
 _CUT = "bytes of records behind the end of the file"
+_DAMAGE = "damage, behind which nothing is read"
 _DROPPED_SIZE = 1 << 26  # of a mapped file, whose pages are dropped at once
 # Numbers of bits of an attribute, and places in it.
 _IS_FREQUENCY, _HAS_ENDING, _HAS_CLOCK = 10, 18, 25
@@ -177,25 +177,27 @@ class PerfData:
         """Keep the places of the records in some bytes."""
         is_first = piece is self._data and not self._pieces
         self._pieces.append(piece)
-        samples, error = self._samples, self._error
-        pointer = bytes_of(piece)
-        check(
-            lib.gsym_perf_samples_add_piece(samples, pointer, len(piece), error), error
-        )
+        self._call("add_piece", bytes_of(piece), len(piece))
         place, record = ffi.new("uint64_t *", start), ffi.new("gsym_perf_record *")
         dropped = start
-        with self._counted():
+        try:
             while place[0] < end:
-                status = lib.gsym_perf_samples_survey(
-                    samples, place, end, _DROPPED_SIZE, record, error
-                )
-                check(status, error)
+                self._call("survey", place, end, _DROPPED_SIZE, record)
                 if record.size:
                     self._survey(piece, record, is_first=is_first)
                 if place[0] - dropped > _DROPPED_SIZE:
                     dropped = place[0]
                     drop_pages(piece)
+        except FormatError:
+            if not self._has_records():
+                raise
+            self._lose(_DAMAGE)
         drop_pages(piece)
+
+    def _call(self, name: str, *values: Any) -> None:
+        """Call a function of the engine that can fail."""
+        function = getattr(lib, f"gsym_perf_samples_{name}")
+        check(function(self._samples, *values, self._error), self._error)
 
     @property
     def is_monotonic(self) -> bool:
@@ -207,26 +209,25 @@ class PerfData:
 
         Columns are valid until the next record.
         """
-        samples, error = self._samples, self._error
-        check(lib.gsym_perf_samples_sort(samples, error), error)
+        self._call("sort")
         found, count = ffi.new("gsym_perf_columns *"), ffi.new("size_t *")
         is_first = True
         while not found.is_end:
-            check(
-                lib.gsym_perf_samples_next(samples, _DROPPED_SIZE, found, error), error
-            )
+            self._call("next", _DROPPED_SIZE, found)
             # They move when there are more.
-            self._locations = lib.gsym_perf_samples_locations(samples, count)
+            self._locations = lib.gsym_perf_samples_locations(self._samples, count)
             if found.count:
                 is_first = False
-                yield _batch(found)
+                numbers = found.stacks, found.threads, found.counts
+                columns = [_column(each, 4 * found.count, "I") for each in numbers]
+                yield PerfBatch(_column(found.times, 8 * found.count, "Q"), *columns)
             if found.next.size:
                 try:
                     record = self._record(found.next)
                 except struct.error:
                     if is_first:
                         reason = "a record is too short"
-                        raise _damaged(reason, found.next.place) from None
+                        raise FormatError(reason, offset=found.next.place) from None
                     self._lose("records that are too short")
                 else:
                     is_first = False
@@ -261,33 +262,19 @@ class PerfData:
             self._names.get((event.kind, event.config), event.name)
             for event in self._events
         ]
-        rows = ffi.unpack(found, count[0]) if count[0] else ()
-        return [
-            PerfCount(
-                names[each.event],
-                None if each.period == UNKNOWN else each.period,
-                None if each.cpu < 0 else each.cpu,
-            )
-            for each in rows
-        ]
+        counts = []
+        for each in ffi.unpack(found, count[0]) if count[0] else ():
+            period = None if each.period == UNKNOWN else each.period
+            cpu = None if each.cpu < 0 else each.cpu
+            counts.append(PerfCount(names[each.event], period, cpu))
+        return counts
 
     def _count_losses(self) -> None:
         losses = ffi.new("gsym_perf_losses *")
         lib.gsym_perf_samples_losses(self._samples, losses)
         for field, kind in _LOSSES.items():
-            count = getattr(losses, field)
-            if count:
-                self._lose(kind, count)
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Damage after the first sample ends the records, and is counted."""
-        try:
-            yield
-        except FormatError:
-            if not self._has_records():
-                raise
-            self._lose("damage, behind which nothing is read")
+            if getattr(losses, field):
+                self._lose(kind, getattr(losses, field))
 
     def _has_records(self) -> bool:
         return bool(lib.gsym_perf_samples_record_count(self._samples))
@@ -310,7 +297,8 @@ class PerfData:
         try:
             return struct.unpack_from(self._order + codes, data, place)
         except struct.error:
-            raise _damaged("it is truncated", min(place, len(data))) from None
+            place = min(place, len(data))
+            raise FormatError("it is truncated", offset=place) from None
 
     def _section(self, place: int, what: str) -> tuple[int, int]:
         """The begin and end of the section whose place and size are at *place*."""
@@ -319,7 +307,7 @@ class PerfData:
         if end > len(self._data):
             if what != _RECORDS or start > len(self._data):
                 reason = f"the {what} of {size} bytes at {start} end after the file"
-                raise _damaged(reason, place)
+                raise FormatError(reason, offset=place)
             self._lose(_CUT, end - len(self._data))
             end = len(self._data)
         return start, end
@@ -330,10 +318,11 @@ class PerfData:
         if size == _PIPE_HEADER_SIZE:
             return size, len(self._data)
         if size < _HEADER_SIZE:
-            raise _damaged(f"a header of {size} bytes is too small", 8)
+            raise FormatError(f"a header of {size} bytes is too small", offset=8)
         entry_size, *_ = self._unpack("Q", 16)
         if entry_size < _LEAST_ATTR_SIZE + 16:
-            raise _damaged(f"attributes of {entry_size} bytes are too small", 16)
+            reason = f"attributes of {entry_size} bytes are too small"
+            raise FormatError(reason, offset=16)
         first, last = self._section(24, "attributes")
         for place in range(first, last - entry_size + 1, entry_size):
             event = self._add_event(self._data[place : place + entry_size - 16])
@@ -343,15 +332,14 @@ class PerfData:
         if end == start and not has_parts:
             self._lose("ends of a recording that perf did not finish")
             return start, len(self._data)
-        numbers = self._unpack("4Q", _FEATURES_AT)
-        present = sum(number << 64 * at for at, number in enumerate(numbers))
-        place = end
         if _CUT not in self.losses:
-            self._read_features(present, place)
+            self._read_features(end)
         return start, end
 
-    def _read_features(self, present: int, place: int) -> None:
+    def _read_features(self, place: int) -> None:
         """Names of events and ids of modules, which are behind the records."""
+        numbers = self._unpack("4Q", _FEATURES_AT)
+        present = sum(number << 64 * at for at, number in enumerate(numbers))
         try:
             for feature in range(_MOST_FEATURES):
                 if present >> feature & 1:
@@ -363,25 +351,22 @@ class PerfData:
 
     def _add_event(self, data: memoryview) -> int:
         """Add an event; return its index."""
-        event, error = _Event(data, self._order), self._error
-        self._events.append(event)
-        added = lib.gsym_perf_samples_add_event(self._samples, event.layout, error)
-        check(added, error)
+        self._events.append(_Event(data, self._order))
+        self._call("add_event", self._events[-1].layout)
         return len(self._events) - 1
 
     def _add_ids(self, event: int, start: int, end: int) -> None:
         count = (end - start) // 8
         self._left_ids -= count
         if self._left_ids < 0:
-            raise _damaged("events have more ids than the file has room for", start)
+            reason = "events have more ids than the file has room for"
+            raise FormatError(reason, offset=start)
         for number in self._unpack(f"{count}Q", start):
             self._add_id(number, event)
 
     def _add_id(self, number: int, event: int) -> None:
         self._by_id[number] = event
-        error = self._error
-        added = lib.gsym_perf_samples_add_id(self._samples, number, event, error)
-        check(added, error)
+        self._call("add_id", number, event)
 
     def _read_feature(self, feature: int, start: int, end: int) -> None:
         if feature == _BUILD_ID_FEATURE:
@@ -410,7 +395,7 @@ class PerfData:
             ids, size = self._unpack("II", place + attr_size)
             place += attr_size + 8
             if place + size + 8 * ids > end:
-                raise _damaged("the names of events are truncated", start)
+                raise FormatError("the names of events are truncated", offset=start)
             event.name = _text(self._data, place, place + size) or event.name
             place += size + 8 * ids
 
@@ -420,7 +405,7 @@ class PerfData:
             _, misc, size = self._header.unpack_from(self._data, place)
             if size < self._header.size or place + size > end:
                 reason = f"a build id of {size} bytes, where {end - place} are left"
-                raise _damaged(reason, place)
+                raise FormatError(reason, offset=place)
             self._read_build_id(self._data, place, misc, size)
             place += size
 
@@ -429,7 +414,7 @@ class PerfData:
     ) -> None:
         first, last = place + 12, place + 36
         if size < last - place:
-            raise _damaged("a build id is truncated", place)
+            raise FormatError("a build id is truncated", offset=place)
         length = data[first + _SHA1_SIZE] if misc & _HAS_BUILD_ID_SIZE else _SHA1_SIZE
         build_id = _build_id(data, first, length)
         mode, path = misc & _MODE, _text(data, last, place + size)
@@ -471,7 +456,8 @@ class PerfData:
             attr_size, *_ = self._unpack("I", place + 12)
             attr_size = attr_size or _LEAST_ATTR_SIZE
             if not _LEAST_ATTR_SIZE <= attr_size <= size - 8:
-                raise _damaged(f"an attribute has {attr_size} bytes", place)
+                reason = f"an attribute has {attr_size} bytes"
+                raise FormatError(reason, offset=place)
             first = place + 8 + attr_size
             event = self._add_event(self._data[place + 8 : first])
             self._add_ids(event, first, end)
@@ -496,7 +482,7 @@ class PerfData:
             if not joined and not self._has_records():
                 reason = f"compressed records are damaged: {error}"
                 raise FormatError(reason) from error
-            self._lose("damage, behind which nothing is read")
+            self._lose(_DAMAGE)
         return joined
 
     def _record(self, found: Any) -> PerfRecord | None:
@@ -511,40 +497,21 @@ class PerfData:
             process, parent, thread, parent_thread = numbers
             has_maps = not found.misc & _IS_EXEC
             return PerfFork(process, parent, thread, parent_thread, has_maps)
-        if found.misc & _IS_DATA:
-            return None
+        return None if found.misc & _IS_DATA else self._mapping(body, found)
+
+    def _mapping(self, body: memoryview, found: Any) -> PerfMapping | None:
+        process, start, size, offset = struct.unpack_from(f"{self._order}i4x3Q", body)
+        place = process, start, min(size, UINT64_END - 1 - start), offset
         if found.kind == _MMAP:
-            return self._mapping(body)
-        return self._mapping2(body, found.misc)
-
-    def _mapping(self, body: memoryview, name_at: int = 32) -> PerfMapping:
-        layout = f"{self._order}i4x3Q"
-        process, start, size, offset = struct.unpack_from(layout, body)
-        size = min(size, UINT64_END - 1 - start)
-        return PerfMapping(
-            process, start, size, offset, _text(body, name_at, len(body))
-        )
-
-    def _mapping2(self, body: memoryview, misc: int) -> PerfMapping | None:
-        """A mapping with its mode, and the build id or the inode of its file."""
+            return PerfMapping(*place, _text(body, 32, len(body)))
+        # A mapping with its mode, and the build id or the inode of its file.
         inode, mode = struct.unpack_from(f"{self._order}Q8xI", body, 40)
         if mode and not mode & _EXECUTABLE:
             return None
-        found = self._mapping(body, 64)
-        if misc & _HAS_BUILD_ID:
-            return found._replace(build_id=_build_id(body, 36, body[32]))
-        return found._replace(inode=inode)
-
-
-def _batch(found: Any) -> PerfBatch:
-    """The columns that the engine has filled."""
-    count = found.count
-    return PerfBatch(
-        _column(found.times, 8 * count, "Q"),
-        _column(found.stacks, 4 * count, "I"),
-        _column(found.threads, 4 * count, "I"),
-        _column(found.counts, 4 * count, "I"),
-    )
+        path = _text(body, 64, len(body))
+        if found.misc & _HAS_BUILD_ID:
+            return PerfMapping(*place, path, _build_id(body, 36, body[32]))
+        return PerfMapping(*place, path, inode=inode)
 
 
 def _column(start: Any, size: int, code: Any) -> memoryview:
@@ -562,7 +529,3 @@ def _build_id(data: memoryview, start: int, size: int) -> str:
 def _text(data: memoryview, start: int, end: int) -> str:
     """The text up to a zero byte."""
     return bytes(data[start:end]).partition(b"\0")[0].decode("utf-8", "replace")
-
-
-def _damaged(reason: str, place: int) -> FormatError:
-    return FormatError(reason, offset=place)

@@ -26,7 +26,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 
@@ -56,27 +55,12 @@ def read_perf_data(path: str, options: ProfileOptions) -> Profile:
     if len(data) + sum(map(len, parts)) > most_bytes:
         raise FormatError(f"more than {most_bytes} bytes of data", path=path)
     file = PerfData(data, most_bytes, parts)
-    return _profile_of(file, options.build_ids, os.stat(path).st_mtime)
-
-
-def _parts(path: str) -> list[str]:
-    """The files with records beside that with the header, in a folder of perf."""
-    folder, name = os.path.split(path)
-    if name != DATA:
-        return []
-    found = [each for each in os.listdir(folder or ".") if _PART.fullmatch(each)]
-    found.sort(key=lambda each: int(each.partition(".")[2]))
-    paths = (os.path.join(folder, each) for each in found)
-    return [each for each in paths if os.path.getsize(each)]
-
-
-def _profile_of(file: PerfData, build_ids: BuildIds | None, recorded: float) -> Profile:
     known = {path: tuple(each) for path, each in file.build_ids.items()}
     facts = PerfFacts(
-        {**known, **(build_ids or {})},
+        {**known, **(options.build_ids or {})},
         file.kernels,
         file.byteorder,
-        recorded,
+        os.stat(path).st_mtime,
         finds_code=True,
         is_monotonic=file.is_monotonic,
         symbols=file.symbols,
@@ -89,6 +73,17 @@ def _profile_of(file: PerfData, build_ids: BuildIds | None, recorded: float) -> 
         else:
             reader.add(record)
     return reader.profile()
+
+
+def _parts(path: str) -> list[str]:
+    """The files with records beside that with the header, in a folder of perf."""
+    folder, name = os.path.split(path)
+    if name != DATA:
+        return []
+    found = [each for each in os.listdir(folder or ".") if _PART.fullmatch(each)]
+    found.sort(key=lambda each: int(each.partition(".")[2]))
+    paths = (os.path.join(folder, each) for each in found)
+    return [each for each in paths if os.path.getsize(each)]
 
 
 class _Numbers(dict["object", int]):
@@ -122,15 +117,16 @@ class _DataReader(PerfReader):
 
     def forget(self, process: int | None) -> None:
         """Forget what the memory of a process, or of the kernel, was looked up for."""
-        for known, numbers in (
-            (self._stacks, self._stacks_of),
-            (self._locations, self._locations_of),
-        ):
-            if process is None:
-                known.clear()
+        if process is None:
+            for each in (self._stacks, self._locations):
+                each.clear()
+            for numbers in (self._stacks_of, self._locations_of):
                 numbers.clear()
-            for number in numbers.pop(process, ()) if process is not None else ():
-                del known[number]
+            return
+        for number in self._stacks_of.pop(process, ()):
+            del self._stacks[number]
+        for number in self._locations_of.pop(process, ()):
+            del self._locations[number]
 
     def take(self, batch: PerfBatch) -> None:
         """Add samples, and the functions that processes make meanwhile."""
@@ -163,22 +159,20 @@ class _DataReader(PerfReader):
         address, process, is_kernel, is_exact = self._file.location(number)
         if not is_kernel:
             self._locations_of[process].append(number)
-        places = self.places
+        places, call = self.places, address - (not is_exact)
         part = places.part(address, process, is_kernel=is_kernel)
         mapping = places.mapping_of(part, is_kernel=is_kernel)
-        call = address - (not is_exact)
-        symbol = places.symbol(part, call)
-        frames = (symbol_frame(symbol),) if symbol else ()
-        if not frames:
-            made = (
-                places.program(call)
-                if is_kernel
-                else places.made_function(part, call, process)
+        if symbol := places.symbol(part, call):
+            return self.location(
+                (address, mapping), (symbol_frame(symbol),), is_exact=is_exact
             )
-            if made is not None:
-                mapping, function = made
-                frames = (function,)
-        return self.location((address, mapping), frames, is_exact=is_exact)
+        made = (
+            places.program(call)
+            if is_kernel
+            else places.made_function(part, call, process)
+        )
+        mapping, *frames = made or (mapping,)
+        return self.location((address, mapping), tuple(frames), is_exact=is_exact)
 
     def profile(self) -> Profile:
         """The profile of what was added."""

@@ -112,30 +112,29 @@ def inline_frame(rest: str) -> InlineFrame | None:
     """
     # An empty field at the end of a line lost its blanks.
     text = _AFTER.sub("", f" {rest}").strip()
-    places = [found.start() for found in _ADDRESS.finditer(text)]
-    sure = [at for at in places if _is_address(text, at)]
-    if not places:
-        return None
-    found = _WORD.match(text, sure[-1] if sure else places[0])
+    words = list(_ADDRESS.finditer(text))
+    # As perf prints addresses: long, or with blanks before them.
+    sure = [
+        word
+        for word in words
+        if word.start() == 0
+        or len(word[0]) >= _LEAST_SURE
+        or text[: word.start()].endswith("  ")
+    ]
+    word = next(iter((*sure[-1:], *words)), None)
+    found = None if word is None else _WORD.match(text, word.start())
     if found is None:
         return None
     what = (found["what"] or "").strip()
     is_named = what.endswith((")", _UNKNOWN)) or _PLAIN.fullmatch(what) is not None
-    if not is_named or (not what and found.start() and not _are_values(text)):
+    # A text of addresses alone may have fields between bars.
+    is_alone = found.start() == 0 or all(
+        _ADDRESS.fullmatch(each) or "|" in each for each in text.split()
+    )
+    if not is_named or not (what or is_alone):
         return None
     address = int(found["address"], 16)
     return InlineFrame(address, what, others=text != rest.strip() or found.start() > 0)
-
-
-def _is_address(text: str, at: int) -> bool:
-    """Whether a word is as perf prints addresses: long, or with blanks before it."""
-    size = len(text[at:].partition(" ")[0])
-    return at == 0 or text[:at].endswith("  ") or size >= _LEAST_SURE
-
-
-def _are_values(text: str) -> bool:
-    """Whether a text has only addresses, and fields between bars."""
-    return all(_ADDRESS.fullmatch(each) or "|" in each for each in text.split())
 
 
 class Layout:

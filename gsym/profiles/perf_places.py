@@ -69,9 +69,9 @@ class ModulePlaces:
         self._modules: dict[tuple[str, str, int], PathModule] = {}
         self._part_mappings: dict[tuple[PerfMapping, str], int] = {}
         self._sizes: dict[str, int] = {}
-        self._loaded: dict[int, _Loaded] = {}
+        self._loaded: dict[int | None, _Loaded] = {}  # of processes
         self._kernel = _Loaded()
-        self._shared: set[int] = set()
+        self._shared: set[int | None] = set()
         self._copied = 0
         self._ends: dict[int, int] = {}
         self.jit: JitCode = JitCode(
@@ -114,12 +114,10 @@ class ModulePlaces:
         if process in self._shared:
             self._shared.remove(process)
             self._copied += len(loaded)
-            if self._copied <= _MOST_COPIED:
-                loaded = loaded.copy()
-            else:
+            is_copied = self._copied <= _MOST_COPIED
+            if not is_copied:
                 self._builder.lose("mappings that processes inherit")
-                loaded = _Loaded()
-            self._loaded[process] = loaded
+            loaded = self._loaded[process] = loaded.copy() if is_copied else _Loaded()
         return loaded
 
     def find(self, frame: PerfFrame, process: int | None) -> tuple[int, int | None]:
@@ -151,7 +149,7 @@ class ModulePlaces:
         self, address: int, process: int | None, *, is_kernel: bool
     ) -> PerfMapping | None:
         """Part of memory at an address of a process, or of the kernel."""
-        loaded = self._kernel if is_kernel else self._parts_of(process)
+        loaded = self._kernel if is_kernel else self._loaded.get(process)
         return None if loaded is None else loaded.find(address)
 
     def mapping_of(self, part: PerfMapping | None, *, is_kernel: bool) -> int | None:
@@ -182,7 +180,9 @@ class ModulePlaces:
         None of what is in a file.
         """
         is_of_file = part is not None and not part.path.startswith(ANONYMOUS)
-        if is_of_file or process not in self._loaded or not self._facts.finds_code:
+        if is_of_file or process is None or not self._facts.finds_code:
+            return None
+        if process not in self._loaded:
             return None
         found = self.jit.find(process, address)
         if found is None:
@@ -212,9 +212,6 @@ class ModulePlaces:
         """Whether a frame is in the kernel."""
         return bool(frame.is_kernel) or frame.address >= KERNEL_START
 
-    def _parts_of(self, process: int | None) -> _Loaded | None:
-        return None if process is None else self._loaded.get(process)
-
     def finish(self) -> None:
         """Set the ends of mappings of complete files."""
         mappings = self._builder.profile.mappings
@@ -224,7 +221,7 @@ class ModulePlaces:
 
     def _whole_file(self, module: str, offset: int, process: int | None) -> int:
         """The mapping in which addresses are offsets in the file."""
-        loaded = self._parts_of(process)
+        loaded = self._loaded.get(process)
         part = loaded.of(module) if loaded is not None else None
         found = self._module(module, part)._asdict()
         index = self._builder.mapping(Mapping(0, 0, None, 0, module)._replace(**found))
@@ -241,28 +238,19 @@ class ModulePlaces:
 
         Two processes may have different files at one path.
         """
-        build_id = part.build_id if part is not None else ""
-        inode = part.inode if part is not None else 0
+        build_id, inode = part[-2:] if part is not None else ("", 0)
         key = path, build_id, inode
-        found = self._modules.get(key)
-        if found is None:
-            found = self._modules[key] = self._find_module(*key)
+        if key in self._modules:
+            return self._modules[key]
+        facts, found = self._facts, PathModule(build_id)
+        if not build_id and (os.path.isabs(path) or path in facts.build_ids):
+            ids, recorded = facts.build_ids, facts.recorded
+            found = module_at(path, ids, recorded=recorded, inode=inode)
+        if facts.byteorder == "big" and found.build_id:
+            debug_id = elf_debug_id(bytes.fromhex(found.build_id), "big")
+            found = found._replace(module=found.module._replace(debug_id=debug_id))
+        self._modules[key] = found
         return found
-
-    def _find_module(self, path: str, build_id: str, inode: int) -> PathModule:
-        facts = self._facts
-        if build_id:
-            found = PathModule(build_id)
-        elif os.path.isabs(path) or path in facts.build_ids:
-            found = module_at(
-                path, facts.build_ids, recorded=facts.recorded, inode=inode
-            )
-        else:
-            found = PathModule()
-        if facts.byteorder != "big" or not found.build_id:
-            return found
-        debug_id = elf_debug_id(bytes.fromhex(found.build_id), "big")
-        return found._replace(module=found.module._replace(debug_id=debug_id))
 
     def _size(self, module: str) -> int:
         """The size of the file, or the maximum if it is unavailable."""

@@ -105,18 +105,15 @@ class PerfReader:
         Its frames are symbols of perf, which those of a known module replace.
         """
         address, mapping = place
+        mappings = self.builder.profile.mappings
+        has_id = mapping is not None and bool(mappings[mapping].build_id)
         return self.builder.location(
             address,
             mapping,
             is_return=not is_exact,
             frames=frames,
-            is_named_only=bool(frames) and self.has_build_id(mapping),
+            is_named_only=bool(frames) and has_id,
         )
-
-    def has_build_id(self, mapping: int | None) -> bool:
-        """Whether functions of a mapping can be looked up."""
-        mappings = self.builder.profile.mappings
-        return mapping is not None and bool(mappings[mapping].build_id)
 
     def _rename(self, thread: int, command: str) -> None:
         """A thread has a name from now on, which others may have in theirs."""

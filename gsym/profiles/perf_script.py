@@ -120,9 +120,9 @@ _MAPPING = regex(
     r"(?P<mode>\S{1,8}) (?P<path>.*)$",
     re.ASCII,
 )
+# Process and thread, and those that made them.
 _FORK = regex(
-    r"PERF_RECORD_FORK\((?P<process>-?\d{1,10}):(?P<thread>-?\d{1,10})\):"
-    r"\((?P<parent>-?\d{1,10}):(?P<parent_thread>-?\d{1,10})\)$",
+    r"PERF_RECORD_FORK\((-?\d{1,10}):(-?\d{1,10})\):\((-?\d{1,10}):(-?\d{1,10})\)$",
     re.ASCII,
 )
 _COMMAND = regex(
@@ -291,27 +291,18 @@ def _add_source(text: str, frames: list[PerfFrame]) -> bool:
 def _frame(address: int, what: str) -> PerfFrame:
     name, module = _split_module(what)
     is_inlined = module == _INLINED
-    module = "" if is_inlined else module[1:-1]
-    module, place = _split_offset(module)
+    module, place = _split_offset("" if is_inlined else module[1:-1])
     symbol, _ = _split_offset(name)
+    # Modules of the kernel have names in brackets, too, but so has other memory.
+    is_kernel = module.startswith(_KERNELS) or None
     return PerfFrame(
         address,
         "" if symbol == _UNKNOWN else symbol,
         "" if module == _UNKNOWN else module,
         place,
         is_inlined,
-        is_kernel=_is_of_kernel(module),
+        is_kernel=False if module in _USER_PARTS else is_kernel,
     )
-
-
-def _is_of_kernel(module: str) -> bool | None:
-    """Whether a module is the kernel, by its name; None if that does not tell.
-
-    Its own modules have names in brackets, too, but so has other memory.
-    """
-    if module.startswith(_KERNELS):
-        return True
-    return False if module in _USER_PARTS else None
 
 
 def _split_module(what: str) -> tuple[str, str]:
@@ -343,11 +334,9 @@ def _sample(head: dict[str, str | None], frames: list[PerfFrame]) -> PerfSample:
         text = head.get(name)
         return None if text is None else int(text)
 
-    process, thread = number("process"), number("thread")
-    seconds, fraction = number("seconds"), head.get("fraction") or ""
-    time = None
-    if seconds is not None:
-        time = seconds * 1_000_000_000 + int(fraction.ljust(9, "0"))
+    process, thread, time = number("process"), number("thread"), number("seconds")
+    if time is not None:
+        time = int(f"{time}{head.get('fraction') or '':0<9}")
     return PerfSample(
         head.get("command") or "",
         process,
@@ -362,34 +351,19 @@ def _sample(head: dict[str, str | None], frames: list[PerfFrame]) -> PerfSample:
 
 def _record(text: str) -> PerfRecord | None:
     """The record of memory or threads in a line."""
-    mapping = _MAPPING.search(text)
-    if mapping is not None:
-        mode = mapping["mode"].strip("-ps")  # none of the kernel, which is code
-        return _mapping(mapping) if not mode or "x" in mode else None
-    command = _COMMAND.search(text)
-    if command is not None:
-        return PerfCommand(
-            int(command["process"]), int(command["thread"]), command["name"]
-        )
-    fork = _FORK.search(text)
-    if fork is None:
-        return None
-    return PerfFork(
-        int(fork["process"]),
-        int(fork["parent"]),
-        int(fork["thread"]),
-        int(fork["parent_thread"]),
-        has_maps=_EARLY.search(text) is None,
-    )
-
-
-def _mapping(found: re.Match[str]) -> PerfMapping:
-    return PerfMapping(
-        int(found["process"]),
-        int(found["start"], 16),
-        int(found["size"], 16),
-        int(found["offset"], 16),
-        found["path"],
-        found["build_id"] or "",
-        int(found["inode"] or 0),
-    )
+    if found := _MAPPING.search(text):
+        mode = found["mode"].strip("-ps")  # none of the kernel, which is code
+        if mode and "x" not in mode:
+            return None
+        process, path = int(found["process"]), found["path"]
+        places = found.group("start", "size", "offset")
+        start, size, offset = (int(each, 16) for each in places)
+        build_id, inode = found["build_id"] or "", int(found["inode"] or 0)
+        return PerfMapping(process, start, size, offset, path, build_id, inode)
+    if found := _COMMAND.search(text):
+        return PerfCommand(int(found["process"]), int(found["thread"]), found["name"])
+    if found := _FORK.search(text):
+        process, thread, parent, parent_thread = map(int, found.groups())
+        has_maps = _EARLY.search(text) is None
+        return PerfFork(process, parent, thread, parent_thread, has_maps)
+    return None

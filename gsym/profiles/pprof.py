@@ -13,8 +13,6 @@ internal/symbolizer; google/perf_data_converter, src/perf_data_converter.cc.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from gsym.cache import BoundedCache
 from gsym.model import UINT64_MAX
 from gsym.profiles import model
@@ -33,54 +31,24 @@ if TYPE_CHECKING:
     _Description = tuple[int | None, tuple[tuple[str, str | int, str], ...]]
 
 _PACKAGE = "perftools.profiles"
-_MESSAGES = {
-    "Profile": (
-        "sample_type 1 ValueType*",
-        "sample 2 Sample*",
-        "mapping 3 Mapping*",
-        "location 4 Location*",
-        "function 5 Function*",
-        "string_table 6 bytes*",
-        "drop_frames 7 int64",
-        "keep_frames 8 int64",
-        "time_nanos 9 int64",
-        "duration_nanos 10 int64",
-        "period_type 11 ValueType",
-        "period 12 int64",
-        "comment 13 int64*",
-        "default_sample_type 14 int64",
-    ),
-    "ValueType": ("type 1 int64", "unit 2 int64"),
-    "Sample": ("location_id 1 uint64*", "value 2 int64*", "label 3 Label*"),
-    "Label": ("key 1 int64", "str 2 int64", "num 3 int64", "num_unit 4 int64"),
-    "Mapping": (
-        "id 1 uint64",
-        "memory_start 2 uint64",
-        "memory_limit 3 uint64",
-        "file_offset 4 uint64",
-        "filename 5 int64",
-        "build_id 6 int64",
-        "has_functions 7 bool",
-        "has_filenames 8 bool",
-        "has_line_numbers 9 bool",
-        "has_inline_frames 10 bool",
-    ),
-    "Location": (
-        "id 1 uint64",
-        "mapping_id 2 uint64",
-        "address 3 uint64",
-        "line 4 Line*",
-        "is_folded 5 bool",
-    ),
-    "Line": ("function_id 1 uint64", "line 2 int64", "column 3 int64"),
-    "Function": (
-        "id 1 uint64",
-        "name 2 int64",
-        "system_name 3 int64",
-        "filename 4 int64",
-        "start_line 5 int64",
-    ),
-}
+_MESSAGES = """
+Profile: sample_type 1 ValueType*, sample 2 Sample*, mapping 3 Mapping*,
+    location 4 Location*, function 5 Function*, string_table 6 bytes*,
+    drop_frames 7 int64, keep_frames 8 int64, time_nanos 9 int64,
+    duration_nanos 10 int64, period_type 11 ValueType, period 12 int64,
+    comment 13 int64*, default_sample_type 14 int64;
+ValueType: type 1 int64, unit 2 int64;
+Sample: location_id 1 uint64*, value 2 int64*, label 3 Label*;
+Label: key 1 int64, str 2 int64, num 3 int64, num_unit 4 int64;
+Mapping: id 1 uint64, memory_start 2 uint64, memory_limit 3 uint64,
+    file_offset 4 uint64, filename 5 int64, build_id 6 int64, has_functions 7 bool,
+    has_filenames 8 bool, has_line_numbers 9 bool, has_inline_frames 10 bool;
+Location: id 1 uint64, mapping_id 2 uint64, address 3 uint64, line 4 Line*,
+    is_folded 5 bool;
+Line: function_id 1 uint64, line 2 int64, column 3 int64;
+Function: id 1 uint64, name 2 int64, system_name 3 int64, filename 4 int64,
+    start_line 5 int64;
+"""
 
 
 def new_profile() -> Any:
@@ -89,7 +57,7 @@ def new_profile() -> Any:
     Raises:
         UnsupportedError: The runtime of protobuf is not installed.
     """
-    return _types()["Profile"]()
+    return message_types(_PACKAGE, _MESSAGES)["Profile"]()
 
 
 def decode(data: bytes, path: str | None = None) -> Any:
@@ -98,12 +66,7 @@ def decode(data: bytes, path: str | None = None) -> Any:
     Raises:
         UnsupportedError: The runtime of protobuf is not installed.
     """
-    return decode_message(_types()["Profile"], data, path)
-
-
-@lru_cache(maxsize=1)
-def _types() -> dict[str, Any]:
-    return message_types(_PACKAGE, _MESSAGES)
+    return decode_message(message_types(_PACKAGE, _MESSAGES)["Profile"], data, path)
 
 
 class Places(MessageTables):
@@ -124,11 +87,6 @@ class Places(MessageTables):
             self._location(each, mappings, functions, names)
             for each in message.location
         ]
-
-    def numbers_of(self, text: str) -> frozenset[int]:
-        """The indexes of a text in the string table."""
-        pairs = enumerate(self.texts)
-        return frozenset(index for index, each in pairs if each == text)
 
     def stack(self, sample: Any) -> tuple[int, ...]:
         """The indexes of the locations of a sample, innermost first."""
@@ -153,22 +111,17 @@ class Places(MessageTables):
         build_id, module = model.read_module_id(text)
         if text and not (build_id or any(module)):
             self.lose("build ids of no known form")
-        return model.Mapping(
-            message.memory_start,
-            message.memory_limit,
-            None,
-            message.file_offset,
-            self.text(message.filename),
-            build_id,
-            module=module,
+        start, end, offset = (
+            *(message.memory_start, message.memory_limit, message.file_offset),
         )
+        path = self.text(message.filename)
+        return model.Mapping(start, end, None, offset, path, build_id, module=module)
 
     def _function(self, message: Any) -> tuple[str, str, str]:
         if message.start_line:
             self.lose("lines at which functions start")
-        texts = message.name, message.system_name, message.filename
-        name, system_name, path = map(self.text, texts)
-        return name, system_name, path
+        name, path = self.text(message.name), self.text(message.filename)
+        return name, self.text(message.system_name), path
 
     def _location(
         self,
@@ -226,7 +179,7 @@ def profile_of(
 ) -> Profile:
     """The profile that a `Profile` message holds."""
     places = Places(message, path)
-    reader = _SampleReader(message, places, path)
+    reader = _SampleReader(message, places)
     profile = reader.builder.profile
     profile.mappings.extend(places.mappings)
     profile.locations.extend(places.locations)
@@ -250,7 +203,7 @@ def profile_of(
 class _SampleReader:
     """Converts samples, with labels for which the model has fields."""
 
-    def __init__(self, message: Any, places: Places, path: str | None) -> None:
+    def __init__(self, message: Any, places: Places) -> None:
         types = tuple(
             [places.value_type(each.type, each.unit) for each in message.sample_type]
         )
@@ -265,12 +218,12 @@ class _SampleReader:
             if getattr(message, kept):
                 self.builder.lose(kept)
         self._types: tuple[model.ValueType, ...] = types
-        self._time_keys = places.numbers_of(TIMESTAMP)
+        numbered = enumerate(places.texts)
+        self._time_keys = {index for index, text in numbered if text == TIMESTAMP}
         self._known: BoundedCache[tuple[_Label, ...], _Description] = BoundedCache(
             _MOST_KNOWN
         )
         self._places = places
-        self._path = path
 
     def take(self, sample: Any) -> None:
         """Add a sample."""
@@ -283,24 +236,18 @@ class _SampleReader:
         numbers: list[_Label] = []
         for label in sample.label:
             found = label.key, label.str, label.num, label.num_unit
-            if time is None and self._is_time(found):
+            is_time = label.key in self._time_keys and not (label.str or label.num_unit)
+            if time is None and is_time:
                 time = label.num
             else:
                 numbers.append(found)
-        thread, labels = self._describe(tuple(numbers))
+        key = tuple(numbers)
+        known = self._known.get(key)
+        if known is None:
+            described = [self._label(*each) for each in numbers]
+            known = self._known.keep(key, (self._thread(described), tuple(described)))
+        thread, labels = known
         self.builder.sample(stack, values, thread=thread, time=time, labels=labels)
-
-    def _is_time(self, label: _Label) -> bool:
-        key, text, _, unit = label
-        return key in self._time_keys and not text and not unit
-
-    def _describe(self, numbers: tuple[_Label, ...]) -> _Description:
-        """The thread that labels name, and the other labels."""
-        found = self._known.get(numbers)
-        if found is None:
-            labels = [self._label(*each) for each in numbers]
-            found = self._known.keep(numbers, (self._thread(labels), tuple(labels)))
-        return found
 
     def _label(
         self, key: int, text: int, number: int, unit: int

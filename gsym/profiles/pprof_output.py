@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.profiles.binaries import Binaries
-    from gsym.profiles.model import Frame, Location, Mapping, Sample, ValueType
+    from gsym.profiles.model import Frame, Location, Sample, Thread, ValueType
     from gsym.profiles.symbolizing import Opening
 
     Label = tuple[str, str | int, str]
@@ -146,12 +146,19 @@ class _Writer:
         for value_type in profile.value_types:
             self._value_type(message.sample_type.add(), value_type)
         samples = _merged(profile.samples) if merge else profile.samples
-        threads = [self._thread_labels(each) for each in profile.threads]
+        threads = list(map(_thread_labels, profile.threads))
         for sample in samples:
             self._sample(message.sample.add(), sample, profile, threads)
         for index in _main_first(profile):
             mapping = profile.mappings[index]
-            self._mapping(message.mapping.add(id=index + 1), mapping)
+            message.mapping.add(
+                id=index + 1,
+                memory_start=mapping.start,
+                memory_limit=mapping.limit,
+                file_offset=mapping.file_offset,
+                filename=self._texts.number(mapping.path),
+                build_id=self._texts.number(id_text(mapping)),
+            )
         for index, location in enumerate(profile.locations):
             self._location(message.location.add(id=index + 1), location)
         message.time_nanos = profile.start_time
@@ -188,30 +195,21 @@ class _Writer:
             else:
                 message.label.add(key=number(key), num=value, num_unit=number(unit))
 
-    @staticmethod
-    def _thread_labels(thread: Any) -> list[Label]:
-        numbers = (pprof.PID, thread.process), (pprof.TID, thread.thread)
-        labels: list[Label] = [
-            (key, _signed(number), "") for key, number in numbers if number is not None
-        ]
-        names = (
-            (pprof.COMM, thread.process_name),
-            (pprof.THREAD_COMM, thread.thread_name),
-        )
-        return labels + [(key, name, "") for key, name in names if name]
-
-    def _mapping(self, message: Any, mapping: Mapping) -> None:
-        message.memory_start = mapping.start
-        message.memory_limit = mapping.limit
-        message.file_offset = mapping.file_offset
-        message.filename = self._texts.number(mapping.path)
-        message.build_id = self._texts.number(id_text(mapping))
-
     def _location(self, message: Any, location: Location) -> None:
         if location.mapping is not None:
             message.mapping_id = location.mapping + 1
         message.address = max(location.address - location.is_return, 0)
         self._functions.add_lines(message, location.frames)
+
+
+def _thread_labels(thread: Thread) -> list[Label]:
+    """Labels for what is known of a thread; its numbers have 64 bits with a sign."""
+    keys = pprof.PID, pprof.TID, pprof.COMM, pprof.THREAD_COMM
+    return [
+        (key, (each ^ _SIGN) - _SIGN if isinstance(each, int) else each, "")
+        for key, each in zip(keys, thread, strict=True)
+        if each is not None and each != ""
+    ]
 
 
 def _main_first(profile: Profile) -> list[int]:
@@ -236,11 +234,6 @@ def _main_first(profile: Profile) -> list[int]:
         indexes.remove(main)
         indexes.insert(0, main)
     return indexes
-
-
-def _signed(number: int) -> int:
-    """A number of 64 bits, as pprof has those of labels."""
-    return (number ^ _SIGN) - _SIGN if number < _SIGN << 1 else number
 
 
 def _merged(samples: list[Sample]) -> Iterable[Sample]:

@@ -7,6 +7,8 @@ not UTF-8.
 
 from __future__ import annotations
 
+from functools import cache
+
 from gsym.errors import FormatError, UnsupportedError
 from gsym.leb128 import read_leb
 from gsym.profiles.model import MOST_FRAMES, read_unit
@@ -14,12 +16,10 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from gsym.profiles.model import ValueType
-
-    Messages = Mapping[str, tuple[str, ...]]
 
 
 class Field(NamedTuple):
@@ -90,12 +90,14 @@ _SCALARS = frozenset(
 )
 
 
-def message_types(package: str, messages: Messages) -> dict[str, Any]:
+@cache
+def message_types(package: str, messages: str) -> dict[str, Any]:
     """The classes of messages, by their names.
 
     Args:
         package: What the names belong to; no two tables share one.
-        messages: What is in them, with the syntax "proto3".
+        messages: What is in them, with the syntax "proto3": `NAME: FIELD NUMBER KIND,
+            ...;`, with a star after the kind of a field that is a list.
 
     Raises:
         UnsupportedError: The runtime of protobuf is not installed.
@@ -109,9 +111,10 @@ def message_types(package: str, messages: Messages) -> dict[str, Any]:
         name=f"{package}.proto", package=package, syntax="proto3"
     )
     kinds: Any = descriptor_pb2.FieldDescriptorProto
-    for name, lines in messages.items():
-        message = file.message_type.add(name=name)
-        for line in lines:
+    for each in messages.split(";")[:-1]:
+        name, _, fields = each.partition(":")
+        message = file.message_type.add(name=name.strip())
+        for line in fields.split(","):
             field, number, kind = line.split()
             element = kind.rstrip("*")
             many = kinds.LABEL_OPTIONAL if kind == element else kinds.LABEL_REPEATED
@@ -125,10 +128,10 @@ def message_types(package: str, messages: Messages) -> dict[str, Any]:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return {
-        name: message_factory.GetMessageClass(
-            pool.FindMessageTypeByName(f"{package}.{name}")
+        each.name: message_factory.GetMessageClass(
+            pool.FindMessageTypeByName(f"{package}.{each.name}")
         )
-        for name in messages
+        for each in file.message_type
     }
 
 
@@ -159,25 +162,20 @@ def unknown_fields(message: Any) -> list[tuple[int, int]]:
 
 def _fault(kind: Any, data: bytes, path: str | None) -> int | None:
     """The offset of the first field that the runtime rejects; None: too far away."""
+    from google.protobuf.message import DecodeError
+
+    start = 0
     try:
         for number, field in enumerate(each_field(data)):
             if number == _MOST_TRIED:
                 return None
-            if not _is_taken(kind, data[field.start : field.end]):
-                return field.start
+            start = field.start
+            kind.FromString(data[start : field.end])
+    except DecodeError:
+        return start
     except FormatError as error:
         raise FormatError(error.reason, path=path, offset=error.offset) from None
     return 0
-
-
-def _is_taken(kind: Any, data: bytes) -> bool:
-    from google.protobuf.message import DecodeError
-
-    try:
-        kind.FromString(data)
-    except DecodeError:
-        return False
-    return True
 
 
 class MessageTables:

@@ -31,8 +31,8 @@ _MAX_FIELDS = 1 << 16
 _FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
 _LAST_OF_OTLP = 2
 
-ADDRESS = regex(r"(?:0[xX])?([0-9a-fA-F]{1,16})", re.ASCII)
-MODULE_OFFSET = regex(r"(?P<module>.+)\+0[xX](?P<offset>[0-9a-fA-F]{1,16})", re.ASCII)
+ADDRESS = regex(r"(?:0[xX])?(?P<address>[0-9a-fA-F]{1,16})", re.ASCII)
+MODULE_OFFSET = regex(r"(?P<module>.+)\+0[xX](?P<address>[0-9a-fA-F]{1,16})", re.ASCII)
 ID_ADDRESS = regex(
     r"(?P<build_id>(?:[0-9a-fA-F]{2}){4,64}):0[xX](?P<address>[0-9a-fA-F]{1,16})",
     re.ASCII,
@@ -169,12 +169,9 @@ def message_kind(data: bytes, *, is_whole: bool) -> str:
 
 def is_address_list(lines: Iterable[str]) -> bool:
     """Whether the first line that is not blank is an address."""
-    for line in lines:
-        text = line.strip()
-        if text and not text.startswith("#"):
-            kinds = ADDRESS, ID_ADDRESS, MODULE_OFFSET
-            return any(kind.fullmatch(text) for kind in kinds)
-    return False
+    first = next(iter(stack_lines(lines)), "")
+    forms = ADDRESS, ID_ADDRESS, MODULE_OFFSET
+    return any(form.fullmatch(first) for form in forms)
 
 
 def is_collapsed(lines: Iterable[str]) -> bool:

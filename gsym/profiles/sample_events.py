@@ -7,7 +7,7 @@ apart, but do not show who calls whom.
 
 from __future__ import annotations
 
-from itertools import count, pairwise
+from itertools import accumulate, chain, count, pairwise
 from statistics import median_low
 
 from gsym.fxt.objects import PROCESS, THREAD
@@ -70,14 +70,15 @@ def sample_events(
                 busy.add(record.thread)
         yield record
     tracks = _tracks(profile, koids, busy)
-    named = {
-        track.process: track.process_name
-        for track in tracks.values()
-        if track.process_name
-    }
+    named = {t.process: t.process_name for t in tracks.values() if t.process_name}
     for process, name in named.items():
         yield KernelObject(process, PROCESS, name)
-    rows = [_rows(profile, stack) for stack in range(len(profile.stacks))]
+    # The functions of each stack, the outermost first, with their locations.
+    rows = []
+    for stack in profile.stacks:
+        locations = (profile.locations[at] for at in reversed(stack))
+        pairs = ((profile.frames_at(each)[::-1], each) for each in locations)
+        rows.append([(frame, each) for frames, each in pairs for frame in frames])
     for index, spans in _spans(profile, value).items():
         track = tracks[index]
         if track.thread_name:
@@ -126,84 +127,49 @@ def _tracks(
 
 
 def _spans(profile: Profile, value: int) -> dict[int | None, list[_Span]]:
-    """Times of the samples, by thread, in the order of time."""
-    samples = [sample for sample in profile.samples if sample.time is not None]
-    if len(samples) < len(profile.samples):
-        return _spans_without_times(profile, value)
-    if TIME in profile.value_types:
-        return _spans_of_lengths(profile)
-    times: dict[int | None, list[tuple[int, int]]] = {}
-    for sample in samples:
-        place = (sample.time or 0, sample.stack)
-        times.setdefault(sample.thread, []).append(place)
-    found = {}
-    for each in times.values():
-        each.sort()
+    """Begins and ends of the samples, by thread, in the order of time.
+
+    None lasts into the next one. One that says how long it is ends after that, others
+    at the next one, or after a period if that comes much later.
+    """
+    kind, unit = profile.value_types[value], 1
+    has_times = all(sample.time is not None for sample in profile.samples)
+    has_lengths = TIME in profile.value_types or not has_times
+    if not has_times:
+        unit = _DEFAULT_PERIOD if kind.unit in _COUNTS else 1
+        negative = sum(sample.values[value] < 0 for sample in profile.samples)
+        if negative:
+            profile.lose(NEGATIVE, negative)
+    elif has_lengths:
+        value, kind = profile.value_types.index(TIME), TIME
+    threads = profile.samples_by_thread()
+    times = {at: [each.time or 0 for each in own] for at, own in threads.items()}
     period = _period(profile, times.values())
-    for thread, each in times.items():
-        ends = [begin for begin, _ in each[1:]] + [each[-1][0] + period]
+    found = {}
+    for thread, samples in threads.items():
+        begins = times[thread]
+        lengths, limits = [period] * len(samples), [2 * period] * len(samples)
+        if has_lengths:
+            numbers = (max(sample.values[value], 0) for sample in samples)
+            limits = lengths = [number * unit // kind.scale for number in numbers]
+        if not has_times:
+            begins = list(accumulate(lengths, initial=0))[:-1]
+        nexts = [*begins[1:], begins[-1] + limits[-1]]
+        rows = zip(samples, begins, lengths, limits, nexts, strict=True)
         found[thread] = [
-            (begin, end if end - begin < 2 * period else begin + period, stack)
-            for (begin, stack), end in zip(each, ends, strict=True)
+            (begin, then if then - begin < limit else begin + length, sample.stack)
+            for sample, begin, length, limit, then in rows
         ]
     return found
 
 
-def _spans_of_lengths(profile: Profile) -> dict[int | None, list[_Span]]:
-    """Spans as long as the samples say, but none into the next one."""
-    value = profile.value_types.index(TIME)
-    found: dict[int | None, list[_Span]] = {}
-    for thread, samples in profile.samples_by_thread().items():
-        spans = [
-            (begin, begin + max(sample.values[value], 0), sample.stack)
-            for sample in samples
-            for begin in (sample.time or 0,)
-        ]
-        limits = [*(begin for begin, _, _ in spans[1:]), spans[-1][1]]
-        found[thread] = [
-            (begin, min(end, limit), stack)
-            for (begin, end, stack), limit in zip(spans, limits, strict=True)
-        ]
-    return found
-
-
-def _period(profile: Profile, times: Iterable[list[tuple[int, int]]]) -> int:
+def _period(profile: Profile, times: Iterable[list[int]]) -> int:
     """The usual time between two samples, in nanoseconds."""
     if profile.period and profile.period_type and profile.period_type.unit == _UNIT:
         return profile.period
-    gaps = [
-        after[0] - before[0]
-        for each in times
-        for before, after in pairwise(each)
-        if after[0] > before[0]
-    ]
+    pairs = chain.from_iterable(map(pairwise, times))
+    gaps = [after - before for before, after in pairs if after > before]
     return median_low(gaps) if gaps else _DEFAULT_PERIOD
-
-
-def _spans_without_times(profile: Profile, value: int) -> dict[int | None, list[_Span]]:
-    kind = profile.value_types[value]
-    length = _DEFAULT_PERIOD if kind.unit in _COUNTS else 1
-    found: dict[int | None, list[_Span]] = {}
-    for sample in profile.samples:
-        spans = found.setdefault(sample.thread, [])
-        begin = spans[-1][1] if spans else 0
-        number = sample.values[value]
-        if number < 0:
-            profile.lose(NEGATIVE)
-        end = begin + max(number, 0) * length // kind.scale
-        spans.append((begin, end, sample.stack))
-    return found
-
-
-def _rows(profile: Profile, stack: int) -> list[_Row]:
-    """The functions of a stack, the outermost first, with their locations."""
-    locations = [profile.locations[index] for index in profile.stacks[stack]]
-    rows = [
-        (frame, location)
-        for location in locations
-        for frame in location.frames or (profile.unresolved(location),)
-    ]
-    return rows[::-1]
 
 
 def _durations(
@@ -226,9 +192,10 @@ def _durations(
         wanted = rows[stack]
         same = 0
         if begin == until:
-            while same < min(len(going), len(wanted)) and _is_same(
-                going[same][1], wanted[same]
-            ):
+            for (_, (known, _)), (frame, _) in zip(going, wanted, strict=False):
+                # Of one function: its lines may differ.
+                if (known.name, known.path) != (frame.name, frame.path):
+                    break
                 same += 1
         end_below(same)
         going += [(begin, row) for row in wanted[same:]]
@@ -236,11 +203,6 @@ def _durations(
     end_below(0)
     made.sort(key=lambda each: (each[0], each[2]))
     return made
-
-
-def _is_same(one: _Row, other: _Row) -> bool:
-    """Whether two rows are of one function: its lines may differ."""
-    return one[0].name == other[0].name and one[0].path == other[0].path
 
 
 def _arguments(frame: Frame, location: Location) -> tuple[Argument, ...]:

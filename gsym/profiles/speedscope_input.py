@@ -48,10 +48,16 @@ def read_speedscope(path: str, options: ProfileOptions) -> Profile:
     units = [_unit(profile) for profile in profiles]
     types = tuple(dict.fromkeys(kind for kind, _ in units)) or (model.SAMPLES,)
     builder = model.ProfileBuilder(types)
-    frames = whole.get("shared").get("frames").items()
-    reader = _Reader(builder, [builder.function(_frame(frame)) for frame in frames])
+    functions = []
+    for frame in whole.get("shared").get("frames").items():
+        line = model.line_of(frame.get("line").value)
+        made = frame.get("name").text(), "", frame.get("file").text(), line
+        functions.append(builder.function(model.Frame(*made)))
+    reader = _Reader(builder, functions)
     names = [profile.get("name").text() for profile in profiles]
-    threads = _threads(names, whole.get("name").text())
+    # The only profile may have the name of the whole.
+    is_one = names == [whole.get("name").text()]
+    threads = [model.NO_THREAD if is_one else _thread(name) for name in names]
     seen: list[tuple[int, int, object]] = []
     for profile, thread, (kind, factor) in zip(profiles, threads, units, strict=True):
         value = types.index(kind)
@@ -62,7 +68,8 @@ def read_speedscope(path: str, options: ProfileOptions) -> Profile:
             reader.add_values(profile, known[0], value, factor)
             continue
         seen.append((len(reader.values), value, stacks))
-        reader.open(None if thread is None else builder.thread(thread), value, factor)
+        index = None if thread == model.NO_THREAD else builder.thread(thread)
+        reader.open(index, value, factor)
         if profile.get("type").text() == "evented":
             reader.add_events(profile)
         else:
@@ -79,23 +86,8 @@ def _unit(profile: Node) -> tuple[ValueType, int]:
     return found
 
 
-def _frame(frame: Node) -> model.Frame:
-    name, path = frame.get("name").text(), frame.get("file").text()
-    return model.Frame(name, path=path, line=model.line_of(frame.get("line").value))
-
-
-def _threads(names: list[str], title: str) -> list[model.Thread | None]:
-    """The threads of profiles by their names; None for those without any.
-
-    The only profile may have the name of the whole.
-    """
-    if names == [title]:
-        return [None]
-    found = [_thread(name) for name in names]
-    return [None if thread == model.NO_THREAD else thread for thread in found]
-
-
 def _thread(name: str) -> model.Thread:
+    """The thread of a profile by its name."""
     for form in _THREADS:
         found = form.fullmatch(name)
         if found is not None:
@@ -103,6 +95,14 @@ def _thread(name: str) -> model.Thread:
             names = found["process"] or "", found["thread"] or ""
             return model.Thread(process, int(found["tid"], 0), *names)
     return model.Thread(None, None, "", name)
+
+
+def _columns(profile: Node) -> tuple[Node, Node]:
+    """The stacks of the samples of a thread, and their weights."""
+    stacks, weights = profile.get("samples"), profile.get("weights")
+    if len(stacks.list()) != len(weights.list()):
+        raise weights.error("not one weight for each sample")
+    return stacks, weights
 
 
 class _Reader:
@@ -124,9 +124,7 @@ class _Reader:
 
     def add_samples(self, profile: Node) -> None:
         """Stacks and their weights."""
-        stacks, weights = profile.get("samples"), profile.get("weights")
-        if len(stacks.list()) != len(weights.list()):
-            raise weights.error("not one weight for each sample")
+        stacks, weights = _columns(profile)
         now = self._scaled(profile.get("startValue"))
         known: dict[tuple[object, ...], int] = {}
         for stack, weight in zip(stacks.items(), weights.items(), strict=True):
@@ -145,10 +143,7 @@ class _Reader:
     def add_values(self, profile: Node, first: int, value: int, factor: int) -> None:
         """Another value of samples that are there, from the one with a number on."""
         self._factor = factor
-        weights = profile.get("weights")
-        if len(weights.list()) != len(profile.get("samples").list()):
-            raise weights.error("not one weight for each sample")
-        for at, weight in enumerate(weights.items(), first):
+        for at, weight in enumerate(_columns(profile)[1].items(), first):
             self.values[at][value] = self._scaled(weight)
 
     def add_events(self, profile: Node) -> None:

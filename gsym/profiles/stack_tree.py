@@ -22,8 +22,8 @@ class StackTree:
     def __init__(self, builder: ProfileBuilder) -> None:
         self._builder = builder
         self._children: dict[tuple[int, int], int] = {}
-        self._parents: list[int] = []
-        self._locations: list[int] = []
+        # Of each node, its parent and its location.
+        self._calls: list[tuple[int, int]] = []
         self._stacks: dict[int, int] = {}
         self._entries = 0
 
@@ -32,14 +32,13 @@ class StackTree:
         key = parent, location
         node = self._children.get(key)
         if node is None:
-            node = self._children[key] = len(self._parents)
-            self._parents.append(parent)
-            self._locations.append(location)
+            node = self._children[key] = len(self._calls)
+            self._calls.append(key)
         return node
 
     def location(self, node: int) -> int:
         """The location of a node."""
-        return self._locations[node]
+        return self._calls[node][1]
 
     def stack(self, node: int) -> int:
         """The index of the stack of a node; that of `ROOT` is empty."""
@@ -48,8 +47,8 @@ class StackTree:
             locations = []
             at = node
             while at != ROOT:
-                locations.append(self._locations[at])
-                at = self._parents[at]
+                at, location = self._calls[at]
+                locations.append(location)
             self._entries += len(locations)
             if len(locations) > MOST_FRAMES:
                 raise FormatError(f"a stack has more than {MOST_FRAMES} frames")

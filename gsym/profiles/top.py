@@ -155,7 +155,7 @@ class _Names:
             known: dict[tuple[tuple[Frame, ...], int | None], tuple[str, ...]] = {}
             for location in profile.locations:
                 index = location.mapping
-                frames = location.frames or (profile.unresolved(location),)
+                frames = profile.frames_at(location)
                 found = known.get((frames, index))
                 if found is None:
                     mapping = None if index is None else profile.mappings[index]

@@ -69,8 +69,8 @@ class V8Profile:
 
     def add(self, profile: Node, timed: Node) -> None:
         """A piece: nodes and samples of the one, and `timeDeltas` of the other."""
-        if profile.get("head").value is not None:
-            head = profile.get("head")
+        head = profile.get("head")
+        if head.value is not None:
             for found, call in _calls(head, self._tree, self._builder):
                 self._nodes[_id(found.get("id"))] = call
         self._add_nodes(profile)
@@ -113,19 +113,18 @@ class V8Profile:
             for child in node.get("children").items():
                 parents[_id(child)] = number
         for number, node in nodes.items():
-            # From the outermost ancestor that is not known yet to the node.
-            line = [number]
-            while (at := parents.get(line[-1])) is not None and at not in self._nodes:
+            # From the node to the outermost ancestor that is not known yet.
+            line: list[int] = []
+            at: int | None = number
+            while at is not None and at not in self._nodes:
                 if at not in nodes or len(line) > len(nodes):
                     raise node.error("its parents do not lead to a root")
                 line.append(at)
+                at = parents.get(at)
             for each in reversed(line):
-                if each not in self._nodes:
-                    parent = parents.get(each)
-                    above = None if parent is None else self._nodes[parent]
-                    self._nodes[each] = _call(
-                        nodes[each], above, self._tree, self._builder
-                    )
+                parent = parents.get(each)
+                above = None if parent is None else self._nodes[parent]
+                self._nodes[each] = _call(nodes[each], above, self._tree, self._builder)
 
 
 def _calls(

@@ -243,7 +243,7 @@ def test_without_protobuf_an_error_names_the_extra(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "google.protobuf", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'gsym\[proto\]'"):
-        message_types("none", {})
+        message_types("none", "")
 
 
 def test_a_profile_has_the_default_value_that_its_source_names() -> None:

@@ -6,8 +6,6 @@ error_details.proto.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from starlette.responses import Response
 
 from gsym.profiles.protobuf import decode_message, message_types
@@ -15,17 +13,17 @@ from gsym.profiles.protobuf import decode_message, message_types
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from starlette.exceptions import HTTPException
 
 PROTOBUF = "application/x-protobuf"
-_MESSAGES = {
-    "Status": ("code 1 int32", "message 2 bytes", "details 3 Any*"),
-    "Any": ("type_url 1 string", "value 2 bytes"),
-    "RetryInfo": ("retry_delay 1 Duration",),
-    "Duration": ("seconds 1 int64",),
-}
+_PACKAGE = "google.rpc"
+_MESSAGES = """
+Status: code 1 int32, message 2 bytes, details 3 Any*;
+Any: type_url 1 string, value 2 bytes;
+RetryInfo: retry_delay 1 Duration;
+Duration: seconds 1 int64;
+"""
 _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 
 
@@ -50,14 +48,9 @@ def code_of(status: int) -> tuple[int, str]:
     return _CODES.get(status, (2, "UNKNOWN"))
 
 
-@lru_cache(maxsize=1)
-def _types() -> dict[str, Any]:
-    return message_types("google.rpc", _MESSAGES)
-
-
 def status_message(status: int, text: str, headers: Mapping[str, str]) -> bytes:
     """A `Status` message for an error of HTTP."""
-    types = _types()
+    types = message_types(_PACKAGE, _MESSAGES)
     message = types["Status"](code=code_of(status)[0], message=text.encode())
     seconds = headers.get("retry-after", "")
     if seconds.isdigit():
@@ -76,5 +69,5 @@ def status_response(error: HTTPException) -> Response:
 
 def status_text(data: bytes) -> str:
     """The text of a `Status` message; "" if it is not one."""
-    message = decode_message(_types()["Status"], data, None)
+    message = decode_message(message_types(_PACKAGE, _MESSAGES)["Status"], data, None)
     return bytes(message.message).decode("utf-8", "replace")
