@@ -209,17 +209,10 @@ class Decoder:
         """The statistics of what has been read up to now."""
         counts = ffi.new("gsym_fxt_counts *")
         lib.gsym_fxt_reader_count(self._reader, counts)
-        return Counts(
-            dict(zip(KINDS, counts.records, strict=True)),
-            dict(zip(KINDS, counts.bytes, strict=True)),
-            counts.arguments,
-            counts.unknown_arguments,
-            counts.appended_words,
-            counts.providers,
-            counts.traces,
-            counts.left_out,
-            sum(counts.faults),
-        )
+        by_kind = counts.records, counts.bytes
+        maps = [dict(zip(KINDS, each, strict=True)) for each in by_kind]
+        numbers = [getattr(counts, name) for name in Counts._fields[len(maps) : -1]]
+        return Counts._make((*maps, *numbers, sum(counts.faults)))
 
     def _raise_failure(self) -> None:
         if self._failure is not None:

@@ -25,19 +25,9 @@ class Begun:
     __slots__ = ("item", "keys", "process")
 
     def __init__(self, item: Any, keys: tuple[_Key, ...], process: int) -> None:
-        self.item: Any = item  # the object given for it; None after its end
+        self.item: Any = item  # the object given for it
         self.keys: tuple[_Key, ...] = keys
         self.process: int = process
-
-
-class _Stack:
-    """The open ones of one process; ended ones are removed at the top."""
-
-    __slots__ = ("begun", "open_count")
-
-    def __init__(self) -> None:
-        self.begun: list[Begun] = []  # the last at the end
-        self.open_count = 0
 
 
 class OpenById:
@@ -51,7 +41,8 @@ class OpenById:
     def __init__(self) -> None:
         # all that has not ended, in the order of begins
         self.open: dict[Begun, None] = {}
-        self._stacks: dict[_Key, dict[int, _Stack]] = {}
+        # Those of each process, the last at the end.
+        self._stacks: dict[_Key, dict[int, dict[Begun, None]]] = {}
 
     def begin(
         self, number: int | str, category: str, name: str, process: int, item: Any
@@ -60,9 +51,7 @@ class OpenById:
         begun = Begun(item, _keys(number, category, name), process)
         self.open[begun] = None
         for key in begun.keys:
-            stack = self._stacks.setdefault(key, {}).setdefault(process, _Stack())
-            stack.begun.append(begun)
-            stack.open_count += 1
+            self._stacks.setdefault(key, {}).setdefault(process, {})[begun] = None
 
     def find(
         self, number: int | str, category: str, name: str, process: int
@@ -74,9 +63,7 @@ class OpenById:
             if stack is None and len(by_process) == 1:
                 (stack,) = by_process.values()
             if stack is not None:
-                while stack.begun[-1].item is None:
-                    stack.begun.pop()
-                return stack.begun[-1]
+                return next(reversed(stack))
         return None
 
     def is_taken(
@@ -90,16 +77,15 @@ class OpenById:
         )
 
     def _count(self, key: _Key) -> int:
-        return sum(stack.open_count for stack in self._stacks.get(key, {}).values())
+        return sum(map(len, self._stacks.get(key, {}).values()))
 
     def end(self, begun: Begun) -> None:
         """Close a result of `find`."""
-        begun.item = None
         del self.open[begun]
         for key in begun.keys:
             by_process = self._stacks[key]
-            by_process[begun.process].open_count -= 1
-            if not by_process[begun.process].open_count:
+            del by_process[begun.process][begun]
+            if not by_process[begun.process]:
                 del by_process[begun.process]
             if not by_process:
                 del self._stacks[key]
@@ -118,11 +104,7 @@ MATCHED_KINDS = tuple(
 
 def unmatched_halves(records: Iterable[Record]) -> dict[str, int]:
     """Number of halves without another half, by kind of event."""
-    events = (
-        record
-        for record in records
-        if isinstance(record, Event) and record.kind in MATCHED_KINDS
-    )
+    events = [each for each in records if isinstance(each, Event)]
     waiting: Counter[tuple[int, int]] = Counter()  # durations of a thread
     operations, flows = OpenById(), OpenById()
     unmatched: Counter[str] = Counter()
@@ -134,6 +116,7 @@ def unmatched_halves(records: Iterable[Record]) -> dict[str, int]:
                 unmatched[event.kind] += 1
             else:
                 waiting[thread] += {"begin": 1, "end": -1}.get(half, 0)
+        if of not in {"async", "flow"}:
             continue
         open_by_id = operations if of == "async" else flows
         where = event.id or 0, event.category, event.name, event.process

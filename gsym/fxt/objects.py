@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from gsym.fxt import records as fxt
 
 PROCESS, THREAD = 1, 2
 """Types of kernel objects."""
+_ANY = -1  # in place of the id of a provider
 
 
 class Objects:
@@ -16,11 +19,10 @@ class Objects:
     """
 
     def __init__(self) -> None:
-        # By type (None for any), provider and koid.
+        # By type (None for any), provider (or `_ANY`) and koid.
         self._kernel: dict[tuple[int | None, int | None, int], fxt.KernelObject] = {}
-        self._any_kernel: dict[tuple[int | None, int], fxt.KernelObject] = {}
+        # By provider (or `_ANY`), process and pointer.
         self._userspace: dict[tuple[int | None, int, int], fxt.UserspaceObject] = {}
-        self._any_userspace: dict[tuple[int, int], fxt.UserspaceObject] = {}
         self._processes: dict[int, int] = {}
 
     def add(self, record: fxt.Record) -> None:
@@ -28,9 +30,8 @@ class Objects:
         if isinstance(record, fxt.KernelObject):
             self._add_kernel_object(record)
         elif isinstance(record, fxt.UserspaceObject):
-            process, pointer = record.process, record.pointer
-            self._userspace[record.provider, process, pointer] = record
-            self._any_userspace[process, pointer] = record
+            for provider in (record.provider, _ANY):
+                self._userspace[provider, record.process, record.pointer] = record
         elif (
             isinstance(record, (fxt.Thread, fxt.Event))
             and record.process != fxt.UNKNOWN_KOID
@@ -45,11 +46,9 @@ class Objects:
         The description of *provider* and of *kind* is preferred: on Linux a process and
         its first thread have one number.
         """
-        for each in dict.fromkeys((kind, None)):
-            found = self._kernel.get((each, provider, koid))
-            found = found or self._any_kernel.get((each, koid))
-            if found is not None:
-                return found
+        for key in product(dict.fromkeys((kind, None)), (provider, _ANY), (koid,)):
+            if key in self._kernel:
+                return self._kernel[key]
         return None
 
     def userspace_object(
@@ -57,7 +56,7 @@ class Objects:
     ) -> fxt.UserspaceObject | None:
         """The description of the object at a pointer of a process."""
         found = self._userspace.get((provider, process, pointer))
-        return self._any_userspace.get((process, pointer)) if found is None else found
+        return found or self._userspace.get((_ANY, process, pointer))
 
     def process_of(self, thread: int) -> int | None:
         """The koid of the process of a thread; None if unknown."""
@@ -83,17 +82,13 @@ class Objects:
         return None
 
     def _add_kernel_object(self, record: fxt.KernelObject) -> None:
-        for kind in (record.type, None):
-            key = (kind, record.provider, record.koid)
-            if _is_better(record, self._kernel.get(key)):
+        for key in product(
+            (record.type, None), (record.provider, _ANY), (record.koid,)
+        ):
+            known = self._kernel.get(key)
+            if known is None or len(record.name) >= len(known.name):
                 self._kernel[key] = record
-            if _is_better(record, self._any_kernel.get((kind, record.koid))):
-                self._any_kernel[kind, record.koid] = record
         if record.type == THREAD:
             for argument in record.args:
                 if argument.name == "process" and isinstance(argument.value, int):
                     self._processes[record.koid] = argument.value
-
-
-def _is_better(record: fxt.KernelObject, known: fxt.KernelObject | None) -> bool:
-    return known is None or len(record.name) >= len(known.name)

@@ -44,15 +44,13 @@ _TIMED = frozenset(
 class Provider:
     """The writer of a part of a trace."""
 
-    __slots__ = ("dropped", "events", "id", "name", "ticks_per_second")
-
     def __init__(self, number: int | None) -> None:
         self.id: int | None = number  # its number; None for records before any provider
         self.name: str = ""  # the last one it was given; "" without one
         # the unit of its times; None if it has none
         self.ticks_per_second: int | None = None
-        self.dropped: int = 0  # how many times it reported that records were dropped
         self.events: int = 0  # how many it wrote
+        self.dropped: int = 0  # how many times it reported that records were dropped
 
 
 class Survey:
@@ -77,12 +75,12 @@ class Survey:
         for columns in parts:
             times = [*_bounds(columns.event_column("ns"))]
             times += _bounds(_other_times(columns))
-            ends = columns.event_column("end_ns")
-            if UINT64_MAX in times or (len(ends) and max(ends) == UINT64_MAX):
+            ends = _bounds(columns.event_column("end_ns"))
+            if UINT64_MAX in (*times, *ends):
                 for record in columns.records():
                     self._add_time(record)
             elif times:
-                self._extend(min(times), max(*times, *_bounds(ends)))
+                self._extend(min(times), max(*times, *ends))
             pairs = zip(
                 columns.event_column("process"),
                 columns.event_column("thread"),
@@ -100,12 +98,12 @@ class Survey:
             if isinstance(record, fxt.ProviderInfo):
                 self._provider(record.provider).name = record.name
             elif isinstance(record, fxt.ProviderEvent):
-                is_full = record.event == BUFFER_FULL
-                self._provider(record.provider).dropped += is_full
+                provider = self._provider(record.provider)
+                provider.dropped += record.event == BUFFER_FULL
             elif isinstance(record, fxt.Initialization):
                 provider = self._provider(record.provider)
-                if record.ticks_per_second:
-                    provider.ticks_per_second = record.ticks_per_second
+                rate = record.ticks_per_second
+                provider.ticks_per_second = rate or provider.ticks_per_second
             else:
                 self._add_object(record)
 
@@ -173,41 +171,27 @@ def describe_trace(
         "events": sum(kinds.get(kind, 0) for kind in fxt.EVENT_KINDS),
         "kinds": {kind: count for kind, count in kinds.items() if count},
         "providers": [
-            {
-                "id": provider.id,
-                "name": provider.name,
-                "ticks_per_second": provider.ticks_per_second,
-                "events": provider.events,
-                "dropped": provider.dropped,
-            }
-            for _, provider in sorted(survey.providers.items(), key=_by_id)
+            vars(each) for each in sorted(survey.providers.values(), key=_id)
         ],
         "processes": _processes(survey, objects),
     }
 
 
-def _by_id(item: tuple[int | None, Provider]) -> int:
-    number = item[0]
-    return -1 if number is None else number
+def _id(provider: Provider) -> int:
+    return -1 if provider.id is None else provider.id
 
 
 def _processes(survey: Survey, objects: Objects) -> list[dict[str, Any]]:
     """Processes and their threads by koid."""
-    threads: dict[int, list[dict[str, Any]]] = {
-        process: [] for process in sorted(survey.processes)
-    }
+    made: dict[int, dict[str, Any]] = {}
+    for process in sorted(survey.processes):
+        name = objects.name_of(process, kind=PROCESS) or ""
+        made[process] = {"koid": process, "name": name, "threads": []}
     for (process, thread), events in sorted(survey.threads.items()):
         name = objects.name_of(thread, kind=THREAD) or ""
         described = {"koid": thread, "name": name, "events": events}
-        threads[process].append(described)
-    return [
-        {
-            "koid": process,
-            "name": objects.name_of(process, kind=PROCESS) or "",
-            "threads": found,
-        }
-        for process, found in threads.items()
-    ]
+        made[process]["threads"].append(described)
+    return list(made.values())
 
 
 class EventKey(NamedTuple):

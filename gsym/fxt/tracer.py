@@ -22,9 +22,8 @@ from threading import Lock, local
 from time import monotonic_ns
 
 from gsym.arguments import path_of, text_of
-from gsym.fxt.process_trace import COMPLETE, ProcessTrace
+from gsym.fxt.process_trace import COMPLETE, ProcessTrace, TraceOutput
 from gsym.fxt.records import Log
-from gsym.fxt.tracer_output import TraceOutput
 from gsym.fxt.values import cut_text
 
 TYPE_CHECKING = bool()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.fxt.references import ReferenceMaker
+    from gsym.fxt.writer import References
 
 _MOST_ARGUMENTS = 15
 _MOST_SIZE = 16000  # bytes of values of one event; its names fit into a record as well
@@ -46,7 +46,7 @@ class UnusualValueError(Exception):
 class ArgumentWords:
     """Makes words of arguments whose names, and texts, are in the table."""
 
-    def __init__(self, references: ReferenceMaker) -> None:
+    def __init__(self, references: References) -> None:
         self._references = references
         self._headers = _Headers(references)
         self._texts: BoundedCache[tuple[str, str], int] = BoundedCache(_MOST_KEPT)
@@ -78,7 +78,7 @@ class ArgumentWords:
 class _Headers(BoundedCache[str, int]):
     """Headers of arguments by name, for signed numbers of 32 bits."""
 
-    def __init__(self, references: ReferenceMaker) -> None:
+    def __init__(self, references: References) -> None:
         super().__init__(_MOST_KEPT)
         self._references = references
 

@@ -1,10 +1,11 @@
-"""Records -> Fuchsia traces (FXT).
+"""Records -> Fuchsia traces (FXT): words, references, records.
 
 Fields are checked against the limits of the format; unused bits are 0.
 """
 
 from __future__ import annotations
 
+import struct
 from itertools import groupby
 from operator import itemgetter
 
@@ -12,28 +13,203 @@ from gsym.engine.native import lib
 from gsym.errors import LimitError
 from gsym.fxt import records as fxt
 from gsym.fxt.layouts import LAYOUTS, Layout, Part, process_field
-from gsym.fxt.references import (
-    MOST_STRING_SIZE,
-    References,
-    Words,
-    field,
-    stream,
-    text_bytes,
-)
 from gsym.model import UINT64_END
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
     from typing import Any, Literal
 
     from gsym.fxt.records import Arguments, Record, Value
-    from gsym.fxt.references import ReferenceMaker
 
     # Bits of the header, and bytes of the body.
     _Made = tuple[int, bytes]
-    _ArgumentMaker = Callable[[Any, Words, ReferenceMaker], _Made]
-    _Step = Callable[[Any, Words, ReferenceMaker], _Made]
+    # Makes them of the value of an argument, or of a record.
+    _Maker = Callable[[Any, "References"], _Made]
+
+MOST_STRING_SIZE = 32000
+"""In bytes; the limit of the specification, although references allow more."""
+
+_MOST_QUOTED = 40  # characters
+_MOST_RECORD_SIZE = lib.GSYM_FXT_MAX_RECORD_SIZE
+
+
+class Words:
+    """Makes words in a byte order, and records and arguments."""
+
+    def __init__(self, byteorder: str) -> None:
+        self._order = "<" if byteorder == "little" else ">"
+        self._pack = [struct.Struct(f"{self._order}{n}Q").pack for n in range(8)]
+
+    def __call__(self, *values: int) -> bytes:
+        """Words of these numbers."""
+        try:
+            if len(values) < len(self._pack):
+                return self._pack[len(values)](*values)
+            return struct.pack(f"{self._order}{len(values)}Q", *values)
+        except struct.error as error:
+            wrong = [value for value in values if value >> 64]
+            reason = f"{wrong} does not fit in an unsigned 64-bit integer"
+            raise OverflowError(reason) from error
+
+    def double(self, value: float) -> bytes:
+        """A word that is a floating-point number."""
+        return struct.pack(f"{self._order}d", value)
+
+    def with_header(self, kind: int, header: int, body: bytes) -> bytes:
+        """A record or an argument of a type."""
+        size = 8 + len(body)
+        if size > _MOST_RECORD_SIZE:
+            raise LimitError(
+                f"a record of {size} bytes exceeds the limit of {_MOST_RECORD_SIZE}"
+            )
+        return self(kind | size // 8 << 4 | header) + body
+
+
+def field(value: int, first: int, count: int, what: str) -> int:
+    """A number in *count* bits of a word, from bit *first* on."""
+    if value >> count:
+        raise OverflowError(f"{what}: {value} does not fit in {count} bits")
+    return value << first
+
+
+def stream(data: bytes) -> bytes:
+    """Bytes, filled up with zeros to whole words."""
+    return data + bytes(-len(data) % 8)
+
+
+def text_bytes(text: str, most: int = MOST_STRING_SIZE) -> bytes:
+    """The bytes of a text."""
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        wrong = ord(text[error.start])
+        raise ValueError(
+            f"the text {text[:_MOST_QUOTED]!a} has the surrogate U+{wrong:04X} at "
+            f"{error.start}, which cannot be encoded as UTF-8"
+        ) from None
+    if len(data) > most:
+        raise LimitError(f"a text of {len(data)} bytes exceeds the limit of {most}")
+    return data
+
+
+MOST_STRINGS, MOST_THREADS = 0x7FFF, 0xFF
+"""Entries of the tables."""
+INLINE = 0x8000
+"""A bit of a reference to a string that follows."""
+
+
+class References:
+    """Makes references for the records of one provider after the other."""
+
+    def __init__(
+        self, words: Words, put: Callable[[bytes], object], *, interning: bool = True
+    ) -> None:
+        self.words: Words = words
+        self._put = put  # takes the records that define entries
+        self._interning = interning
+        self._tables: dict[int | None, tuple[_Table, _Table]] = {}
+        self.enter(None)
+
+    def enter(self, provider: int | None) -> None:
+        """References are for the records of this provider from now on."""
+        new = (_Table(MOST_STRINGS), _Table(MOST_THREADS))
+        self._strings, self._threads = self._tables.setdefault(provider, new)
+
+    def clear(self) -> None:
+        """Another trace begins: its tables are empty."""
+        self._tables.clear()
+        self.enter(None)
+
+    def name(self, text: str) -> tuple[int, bytes]:
+        """Reference and stream of a string that is likely to come again."""
+        if not self._interning or not text:
+            return self.text(text)
+        index = self._strings.find(text)
+        if index is None:
+            data = text_bytes(text)
+            index = self._strings.add(text)
+            self._put_string(index, data)
+        return index, b""
+
+    def text(self, text: str) -> tuple[int, bytes]:
+        """Reference and stream of another string."""
+        if not text:
+            return 0, b""
+        index = self._strings.find(text) if self._interning else None
+        if index is not None:
+            return index, b""
+        data = text_bytes(text)
+        return INLINE | len(data), stream(data)
+
+    def thread(self, process: int, thread: int) -> tuple[int, bytes]:
+        """Reference and words of a thread."""
+        if not self._interning:
+            return 0, self.words(process, thread)
+        index = self._threads.find((process, thread))
+        if index is None:
+            koids = self.words(process, thread)
+            index = self._threads.add((process, thread))
+            self._put_thread(index, koids)
+        return index, b""
+
+    def define_string(self, index: int, text: str) -> None:
+        """Write an entry of the string table."""
+        data = text_bytes(text)
+        field(index, 0, 15, "the index")
+        self._put_string(index, data)
+        if index:
+            self._strings.put(index, text)
+
+    def define_thread(self, index: int, process: int, thread: int) -> None:
+        """Write an entry of the thread table."""
+        field(index, 0, 8, "the index")
+        self._put_thread(index, self.words(process, thread))
+        if index:
+            self._threads.put(index, (process, thread))
+
+    def _put_string(self, index: int, data: bytes) -> None:
+        header, body = index << 16 | len(data) << 32, stream(data)
+        self._put(self.words.with_header(lib.GSYM_FXT_TYPE_STRING, header, body))
+
+    def _put_thread(self, index: int, koids: bytes) -> None:
+        header = index << 16
+        self._put(self.words.with_header(lib.GSYM_FXT_TYPE_THREAD, header, koids))
+
+
+class _Table:
+    """The entries at each index from 1 on.
+
+    If all are taken, entries are replaced in turn: one that a record has just got stays
+    until all others were replaced.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._indexes: dict[Hashable, int] = {}
+        self._entries: dict[int, Hashable] = {}
+        self._last = 0
+        self.find = self._indexes.get
+
+    def put(self, index: int, entry: Hashable) -> None:
+        """Put an entry at an index; it replaces the one there."""
+        old = self._entries.get(index)
+        if self._indexes.get(old) == index:
+            del self._indexes[old]
+        self._entries[index] = entry
+        self._indexes[entry] = index
+
+    def add(self, entry: Hashable) -> int:
+        """The index that an entry gets, a free one as long as there are some."""
+        while len(self._entries) < self._most:
+            self._last += 1
+            if self._last not in self._entries:
+                break
+        else:
+            self._last = self._last % self._most + 1
+        self.put(self._last, entry)
+        return self._last
+
 
 _MOST_ARGUMENTS = 15
 _RANGES = {
@@ -65,19 +241,15 @@ def argument_of(name: str, value: Value) -> fxt.Argument:
     return fxt.Argument(name, kind, value)
 
 
-def arguments_bytes(
-    args: Arguments, words: Words, references: ReferenceMaker
-) -> tuple[int, bytes]:
+def arguments_bytes(args: Arguments, references: References) -> tuple[int, bytes]:
     """The number of arguments and their bytes."""
     if len(args) > _MOST_ARGUMENTS:
         raise LimitError(f"{len(args)} arguments exceed the limit of {_MOST_ARGUMENTS}")
-    parts = [_argument_bytes(argument, words, references) for argument in args]
+    parts = [_argument_bytes(argument, references) for argument in args]
     return len(parts), b"".join(parts)
 
 
-def _argument_bytes(
-    argument: fxt.Argument, words: Words, references: ReferenceMaker
-) -> bytes:
+def _argument_bytes(argument: fxt.Argument, references: References) -> bytes:
     """One argument; a number of 64 bits takes 32 where that is enough."""
     name, kind, value = argument
     shorter = _SHORTER.get(kind)
@@ -85,10 +257,10 @@ def _argument_bytes(
         kind = shorter
     if kind not in _MAKERS:
         raise ValueError(f"unknown argument type {kind!r}")
-    upper, body = _MAKERS[kind](value, words, references)
+    upper, body = _MAKERS[kind](value, references)
     reference, name_stream = references.name(name)
-    header = reference << 16 | upper << 32
-    return words.with_header(fxt.ARGUMENT_TYPES.index(kind), header, name_stream + body)
+    header, number = reference << 16 | upper << 32, fxt.ARGUMENT_TYPES.index(kind)
+    return references.words.with_header(number, header, name_stream + body)
 
 
 def _in_range(kind: str, value: int) -> int:
@@ -98,18 +270,18 @@ def _in_range(kind: str, value: int) -> int:
 
 
 # What the upper half of the header of an argument holds, and what follows it.
-_MAKERS: dict[str, _ArgumentMaker] = {
-    "null": lambda _value, _words, _references: (0, b""),
-    "int32": lambda value, _words, _references: (_in_range("int32", value), b""),
-    "uint32": lambda value, _words, _references: (_in_range("uint32", value), b""),
-    "int64": lambda value, words, _references: (0, words(_in_range("int64", value))),
-    "uint64": lambda value, words, _references: (0, words(value)),
-    "double": lambda value, words, _references: (0, words.double(value)),
-    "string": lambda value, _words, references: references.text(value),
-    "pointer": lambda value, words, _references: (0, words(value)),
-    "koid": lambda value, words, _references: (0, words(value)),
-    "bool": lambda value, _words, _references: (bool(value), b""),
-    "blob": lambda value, _words, _references: (len(value), stream(value)),
+_MAKERS: dict[str, _Maker] = {
+    "null": lambda _value, _to: (0, b""),
+    "int32": lambda value, _to: (_in_range("int32", value), b""),
+    "uint32": lambda value, _to: (_in_range("uint32", value), b""),
+    "int64": lambda value, to: (0, to.words(_in_range("int64", value))),
+    **dict.fromkeys(
+        ("uint64", "pointer", "koid"), lambda value, to: (0, to.words(value))
+    ),
+    "double": lambda value, to: (0, to.words.double(value)),
+    "string": lambda value, to: to.text(value),
+    "bool": lambda value, _to: (bool(value), b""),
+    "blob": lambda value, _to: (len(value), stream(value)),
 }
 
 _EVENT_NUMBERS = {kind: number for number, kind in enumerate(fxt.EVENT_KINDS)}
@@ -117,27 +289,27 @@ _COUNTER = lib.GSYM_FXT_COUNTER
 _COMPLETE = lib.GSYM_FXT_DURATION_COMPLETE  # those after it have a word more, too
 
 
-def record_bytes(record: Record, words: Words, references: ReferenceMaker) -> bytes:
+def record_bytes(record: Record, references: References) -> bytes:
     """A record that is stored as one: not of the tables, and no large blob."""
     if isinstance(record, fxt.Event):
-        return _event_bytes(record, words, references)
+        return _event_bytes(record, references)
     number, header, steps = _STEPS[type(record)]
     body = b""
     for step in steps:
-        bits, data = step(record, words, references)
+        bits, data = step(record, references)
         header |= bits
         body += data
-    return words.with_header(number, header, body)
+    return references.words.with_header(number, header, body)
 
 
-def _event_bytes(record: fxt.Event, words: Words, references: ReferenceMaker) -> bytes:
-    number = _EVENT_NUMBERS.get(record.kind)
+def _event_bytes(record: fxt.Event, references: References) -> bytes:
+    words, number = references.words, _EVENT_NUMBERS.get(record.kind)
     if number is None:
         raise ValueError(f"unknown kind of event {record.kind!r}")
     thread, koids = references.thread(record.process, record.thread)
     category, category_stream = references.name(record.category)
     name, name_stream = references.name(record.name)
-    count, args = arguments_bytes(record.args, words, references)
+    count, args = arguments_bytes(record.args, references)
     header = number << 16 | count << 20 | thread << 24 | category << 32 | name << 48
     body = words(record.ticks) + koids + category_stream + name_stream + args
     if number == _COUNTER or number >= _COMPLETE:
@@ -148,14 +320,14 @@ def _event_bytes(record: fxt.Event, words: Words, references: ReferenceMaker) ->
     return words.with_header(lib.GSYM_FXT_TYPE_EVENT, header, body)
 
 
-def _numbers_step(layout: Layout, parts: list[Part]) -> _Step:
+def _numbers_step(layout: Layout, parts: list[Part]) -> _Maker:
     """A function that makes the bits of all numbers in the header."""
     fields = [
         (layout.record._fields.index(part.field), part.first, part.bits, part.field)
         for part in parts
     ]
 
-    def numbers(record: Any, _words: Words, _references: ReferenceMaker) -> _Made:
+    def numbers(record: Any, _to: References) -> _Made:
         header = 0
         for at, first, bits, name in fields:
             value = record[at]
@@ -167,17 +339,17 @@ def _numbers_step(layout: Layout, parts: list[Part]) -> _Step:
     return numbers
 
 
-def _words_step(layout: Layout, parts: list[Part]) -> _Step:
+def _words_step(layout: Layout, parts: list[Part]) -> _Maker:
     """A function that makes consecutive words."""
     ats = [layout.record._fields.index(part.field) for part in parts]
     if len(ats) == 1:
         (at,) = ats
-        return lambda record, words, _references: (0, words(record[at]))
+        return lambda record, to: (0, to.words(record[at]))
     values = itemgetter(*ats)
-    return lambda record, words, _references: (0, words(*values(record)))
+    return lambda record, to: (0, to.words(*values(record)))
 
 
-def _steps(layout: Layout) -> list[_Step]:
+def _steps(layout: Layout) -> list[_Maker]:
     """A function that makes the header and the body of the records of a layout."""
     numbers = [part for part in layout.parts if part.how == "bits"]
     steps = [_numbers_step(layout, numbers)] if numbers else []
@@ -190,43 +362,37 @@ def _steps(layout: Layout) -> list[_Step]:
     return steps
 
 
-def _step(layout: Layout, part: Part) -> _Step:
+def _step(layout: Layout, part: Part) -> _Maker:
     """A function that makes the bits and bytes of a field that is not a number."""
     at, first = layout.record._fields.index(part.field), part.first
     what, most = f"{part.field} of {layout.kind}", (1 << part.bits) - 1
-    process = process_field(part.field)
+    process, is_name = process_field(part.field), part.how == "name"
 
-    def name(record: Any, _words: Words, references: ReferenceMaker) -> _Made:
-        reference, data = references.name(record[at])
+    def text(record: Any, to: References) -> _Made:
+        reference, data = (to.name if is_name else to.text)(record[at])
         return reference << first, data
 
-    def text(record: Any, _words: Words, references: ReferenceMaker) -> _Made:
-        reference, data = references.text(record[at])
-        return reference << first, data
-
-    def thread(record: Any, _words: Words, references: ReferenceMaker) -> _Made:
-        reference, koids = references.thread(getattr(record, process), record[at])
+    def thread(record: Any, to: References) -> _Made:
+        reference, koids = to.thread(getattr(record, process), record[at])
         return reference << first, koids
 
-    def args(record: Any, words: Words, references: ReferenceMaker) -> _Made:
-        if not record[at]:
-            return 0, b""
-        count, data = arguments_bytes(record[at], words, references)
+    def args(record: Any, to: References) -> _Made:
+        count, data = arguments_bytes(record[at], to)
         return count << first, data
 
-    def utf8(record: Any, _words: Words, _references: ReferenceMaker) -> _Made:
+    def utf8(record: Any, _to: References) -> _Made:
         data = text_bytes(record[at], min(most, MOST_STRING_SIZE))
         return len(data) << first, stream(data)
 
-    def counted(record: Any, words: Words, _references: ReferenceMaker) -> _Made:
+    def counted(record: Any, to: References) -> _Made:
         items = record[at]
         if len(items) > most:
             raise LimitError(f"{what}: {len(items)} exceed the limit of {most}")
         is_bytes = part.how == "bytes"
-        return len(items) << first, stream(items) if is_bytes else words(*items)
+        return len(items) << first, stream(items) if is_bytes else to.words(*items)
 
     return {
-        "name": name,
+        "name": text,
         "text": text,
         "thread": thread,
         "args": args,
@@ -238,7 +404,7 @@ def _step(layout: Layout, part: Part) -> _Step:
 
 # They change a table, or are not stored as one record with a layout.
 _SPECIAL = {fxt.String, fxt.Thread, fxt.Blob, fxt.LargeBlob, fxt.Unknown}
-_STEPS: dict[type, tuple[int, int, list[_Step]]] = {
+_STEPS: dict[type, tuple[int, int, list[_Maker]]] = {
     layout.record: (layout.type, layout.subtype, _steps(layout))
     for layout in LAYOUTS
     if layout.record not in _SPECIAL or layout.record is fxt.Blob
@@ -278,9 +444,10 @@ class Encoder:
         self, byteorder: Literal["little", "big"] = "little", *, interning: bool = True
     ) -> None:
         self._byteorder: Literal["little", "big"] = byteorder
-        self._words = Words(byteorder)
         self._out = bytearray()
-        self._references = References(self._words, self._out, interning=interning)
+        self._references = References(
+            Words(byteorder), self._out.extend, interning=interning
+        )
         self._provider: int | None = None
         self._has_records = False
         self._put(_MAGIC)
@@ -329,7 +496,7 @@ class Encoder:
         self._references.enter(provider)
 
     def _put(self, record: Record) -> None:
-        self._out += record_bytes(record, self._words, self._references)
+        self._out += record_bytes(record, self._references)
 
     def _put_any(self, record: Record) -> None:
         """Write a record, also one that changes a table or takes several records."""
@@ -350,14 +517,14 @@ class Encoder:
             self._put_unknown(record)
 
     def _put_large_blob(self, record: fxt.LargeBlob) -> None:
-        words, references = self._words, self._references
+        words, references = self._references.words, self._references
         category, category_stream = references.name(record.category)
         name, name_stream = references.name(record.name)
         names, body = category | name << 16, category_stream + name_stream
         if record.ticks is not None:
             process, thread = record.process or 0, record.thread or 0
             reference, koids = references.thread(process, thread)
-            count, args = arguments_bytes(record.args, words, references)
+            count, args = arguments_bytes(record.args, references)
             names |= count << 32 | reference << 36
             body += words(record.ticks) + koids + args
         elif record.args or (record.process, record.thread) != (None, None):

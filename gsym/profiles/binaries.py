@@ -56,34 +56,34 @@ class Binaries:
 
     def segments(self, mapping: Mapping) -> tuple[Segment, ...]:
         """The segments of the module of a mapping; empty if it is not found."""
-        return self._find(module_key(mapping)).segments
+        return self._find(mapping).segments
 
     def unsure(self, mapping: Mapping) -> str:
         """Reason why these may be of another build, or ""."""
-        return self._find(module_key(mapping)).unsure
+        return self._find(mapping).unsure
 
     def functions(self, mapping: Mapping) -> Functions:
         """The functions of the module of a mapping, by its unwind information."""
         key = module_key(mapping)
         found = self._functions.get(key)
         if found is None:
-            files = self._files(key) if has_id(key) else ()
-            tried = (_functions(*each) for each in files)
+            tried = (_functions(*each) for each in self._files(key))
             found = next((each for each in tried if each.starts), Functions())
             self._functions[key] = found
         return found
 
-    def _find(self, key: ModuleKey) -> _Found:
+    def _find(self, mapping: Mapping) -> _Found:
+        key = module_key(mapping)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._read(key) if has_id(key) else _Found()
+            tried = (_segments(*each) for each in self._files(key))
+            found = next((each for each in tried if each.segments), _Found())
+            self._known[key] = found
         return found
 
-    def _read(self, key: ModuleKey) -> _Found:
-        tried = (_segments(*each) for each in self._files(key))
-        return next((each for each in tried if each.segments), _Found())
-
     def _files(self, key: ModuleKey) -> Iterable[tuple[str, FileMatch]]:
+        if not has_id(key):
+            return ()
         if self._finder is None:
             # Most profiles need no segments.
             from gsym.modules.finder import find_in

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from itertools import chain
 
 from gsym.engine.native import zero_ended
 from gsym.profiles.model import frame_at
@@ -66,11 +65,14 @@ class BpfPrograms:
         self.damaged: int = 0  # the number of programs that could not be read
         self._order = order
         names = dict(self._types(types))
-        infos = self._infos(programs)
-        functions = chain.from_iterable(self._whole(each, names) for each in infos)
-        self._all = AddressRanges(
-            (each.start, each.end, each) for each in sorted(functions)
-        )
+        functions: list[BpfFunction] = []
+        for each in self._infos(programs):
+            try:
+                functions += list(self._functions(each, names))
+            except (struct.error, OverflowError, UnicodeDecodeError):  # noqa: PERF203 - the other programs are read
+                self.damaged += 1
+        functions.sort()
+        self._all = AddressRanges((each.start, each.end, each) for each in functions)
 
     def find(self, address: int) -> BpfFunction | None:
         """The function at an address."""
@@ -102,16 +104,6 @@ class BpfPrograms:
             except struct.error:
                 self.damaged += 1
             at += size
-
-    def _whole(
-        self, program: tuple[int, bytes, bytes], names: dict[int, _Types]
-    ) -> list[BpfFunction]:
-        """The functions of a program; none of one that is damaged."""
-        try:
-            return list(self._functions(program, names))
-        except (struct.error, OverflowError, UnicodeDecodeError):
-            self.damaged += 1
-            return []
 
     def _functions(
         self, program: tuple[int, bytes, bytes], names: dict[int, _Types]

@@ -26,6 +26,7 @@ from gsym.model import UINT64_MAX
 from gsym.patterns import regex
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import (
+    NO_THREAD,
     Frame,
     Mapping,
     ProfileBuilder,
@@ -159,7 +160,7 @@ class _Reader:
         self._builder = ProfileBuilder(())
         self._names: tuple[dict[str, str], ...] = ({}, {}, {})
         self._now = dict.fromkeys(_KEYS, "")
-        self._thread = Thread(None, None)
+        self._thread = NO_THREAD
         self._positions = ["line"]
         self._last: dict[str, int] = {}
         self._events: list[str] = []
@@ -189,21 +190,15 @@ class _Reader:
             self._positions = value.split()
         elif key == "events":
             self._events = value.split()
-            known = [kind.type for kind in self._builder.profile.value_types]
-            types = [
-                ValueType(event, _UNITS.get(event, "count"))
-                for event in self._events
-                if event not in known
-            ]
-            self._builder.profile.value_types += tuple(types)
-        elif key in {"pid", "thread"} and value.isdecimal():
-            number = int(value[:20])
-            is_process = key == "pid"
-            self._thread = (
-                Thread(number, None)
-                if is_process
-                else Thread(self._thread.process, number)
+            types = (
+                ValueType(each, _UNITS.get(each, "count")) for each in self._events
             )
+            profile = self._builder.profile
+            profile.value_types = tuple(dict.fromkeys((*profile.value_types, *types)))
+        elif key == "pid" and value.isdecimal():
+            self._thread = Thread(int(value[:20]), None)
+        elif key == "thread" and value.isdecimal():
+            self._thread = Thread(self._thread.process, int(value[:20]))
         elif key in {"cmd", "desc"} and value:
             self._builder.profile.comments.append(f"{key}: {value}")
 
@@ -248,7 +243,7 @@ class _Reader:
     def finish(self) -> Profile:
         """The profile of all that was taken."""
         for thread, graph in self.graphs.items():
-            is_known = thread != Thread(None, None)
+            is_known = thread != NO_THREAD
             index = self._builder.thread(thread) if is_known else None
             _Ways(graph, self._builder, index).add()
         return self._builder.profile
@@ -287,9 +282,15 @@ class _Ways:
                 if (function, call.callee) not in self._back:
                     _add(self._whole[function], costs)
                     _add(self._sums[call.callee], costs)
-        self._rests = {each: self._rest(each) for each in self._order}
-        for function, costs in self._rests.items():
-            _add(self._sums[function], costs)
+        # Costs of each function that no call of it has.
+        self._rests: dict[_Function, _Costs] = {}
+        for function, sums in self._sums.items():
+            rows = zip(self._whole[function], self._called[function], sums, strict=True)
+            self._rests[function] = [
+                max(0, whole - called) if known else whole
+                for whole, called, known in rows
+            ]
+            _add(sums, self._rests[function])
 
     def add(self) -> None:
         """Add the samples of all ways, callers first."""
@@ -307,14 +308,6 @@ class _Ways:
                     shares = _shares(way.shares, costs, self._sums[call.callee])
                     ways[call.callee].append(_Way(shares, (place, *way.callers)))
 
-    def _rest(self, function: _Function) -> _Costs:
-        """The costs of a function that no call of it has."""
-        rows = zip(self._whole[function], self._called[function], strict=True)
-        return [
-            max(0, whole - called) if known else whole
-            for (whole, called), known in zip(rows, self._sums[function], strict=True)
-        ]
-
     def _kept(self, ways: list[_Way]) -> list[_Way]:
         """The most frequent ways; the first stands for those that are too many."""
         found = [way for way in ways if any(way.shares)]
@@ -322,9 +315,8 @@ class _Ways:
         if len(found) > self._most:
             self._builder.lose(_JOINED, len(found) - self._most)
             others = [way.shares for way in (found[0], *found[self._most :])]
-            found[0] = found[0]._replace(
-                shares=tuple(map(sum, zip(*others, strict=True)))
-            )
+            shares = tuple(map(sum, zip(*others, strict=True)))
+            found[0] = found[0]._replace(shares=shares)
         return found[: self._most]
 
     def _add_samples(self, function: _Function, ways: list[_Way]) -> None:

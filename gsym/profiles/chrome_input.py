@@ -13,16 +13,17 @@ from gsym.profiles.input_bytes import read_pieces
 from gsym.profiles.json_input import Node, json_members, number_of, scaled, text_of
 from gsym.profiles.model import (
     NO_THREAD,
+    ROOT,
     SAMPLES,
     TIME,
     Frame,
     Mapping,
     ProfileBuilder,
+    StackTree,
     Thread,
     line_of,
     placed_frame,
 )
-from gsym.profiles.stack_tree import ROOT, StackTree
 from gsym.profiles.v8_profile import V8_VALUES, V8Profile
 
 TYPE_CHECKING = bool()

@@ -10,7 +10,7 @@ from array import array
 from collections import Counter
 from heapq import heappop, heappush
 
-from gsym.profiles.stack_tree import ROOT, StackTree
+from gsym.profiles.model import ROOT, StackTree
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

@@ -9,6 +9,7 @@ Source: as for `gsym.profiles.firefox`.
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import accumulate
 
 from gsym.errors import UnsupportedError
 from gsym.model import UINT64_MAX
@@ -24,7 +25,7 @@ from gsym.modules.key import (
 from gsym.patterns import regex
 from gsym.profiles import model
 from gsym.profiles.json_input import Node, number_of, read_node, scaled, text_of
-from gsym.profiles.stack_tree import ROOT, StackTree
+from gsym.profiles.model import ROOT, StackTree
 from gsym.reports.stacks.browser_profile import HAS_ADDRESS, IS_INLINED
 
 TYPE_CHECKING = bool()
@@ -76,12 +77,17 @@ def read_firefox(path: str, options: ProfileOptions) -> Profile:
     types = tuple(dict.fromkeys(kind for kind, _ in kinds)) or (model.SAMPLES,)
     builder = model.ProfileBuilder(types)
     builder.profile.start_time = scaled(meta.get("startTime").value, _MILLISECOND) or 0
-    system = _system(meta)
+    said = " ".join(meta.get(name).text() for name in _SYSTEM_FIELDS).lower()
+    # The operating system, as Breakpad writes it.
+    system = next((system for word, system in _SYSTEMS.items() if word in said), "")
     mappings = [_mapping(each, system) for each in whole.get("libs").items()]
     tree = StackTree(builder)
     for thread, (kind, factor) in zip(threads, kinds, strict=True):
         tables = _Tables(thread, whole.get("shared"), mappings, builder, tree)
-        tables.add_samples(_thread(thread), types.index(kind), factor)
+        numbers = _digits(thread.get("pid").value), _digits(thread.get("tid").value)
+        names = thread.get("processName").text(), thread.get("name").text()
+        own = model.Thread(*numbers, *names)
+        tables.add_samples(own, types.index(kind), factor)
     return builder.profile
 
 
@@ -91,12 +97,6 @@ def _weight_kind(thread: Node) -> tuple[model.ValueType, int]:
     if found is None:
         raise kind.error(f"none of {', '.join(filter(None, _WEIGHTS))}")
     return found
-
-
-def _system(meta: Node) -> str:
-    """The operating system of the profile, as Breakpad writes it; "" if unknown."""
-    said = " ".join(meta.get(name).text() for name in _SYSTEM_FIELDS).lower()
-    return next((system for word, system in _SYSTEMS.items() if word in said), "")
 
 
 def _mapping(library: Node, system: str) -> model.Mapping:
@@ -125,15 +125,6 @@ def _mapping(library: Node, system: str) -> model.Mapping:
     )
     return model.Mapping(
         0, UINT64_MAX, 0, 0, path, build_id, is_relative=True, module=module
-    )
-
-
-def _thread(thread: Node) -> model.Thread:
-    return model.Thread(
-        _digits(thread.get("pid").value),
-        _digits(thread.get("tid").value),
-        thread.get("processName").text(),
-        thread.get("name").text(),
     )
 
 
@@ -199,11 +190,9 @@ class _Tables:
         """The times in nanoseconds; none if one is unknown."""
         times = [scaled(each, _MILLISECOND) for each in samples.get("time").list()]
         if not times:
-            now = 0
-            for delta in samples.get("timeDeltas").list():
-                now += scaled(delta, _MILLISECOND) or 0
-                times.append(now)
-        return [] if any(each is None for each in times) else times
+            deltas = samples.get("timeDeltas").list()
+            times = [*accumulate(scaled(each, _MILLISECOND) or 0 for each in deltas)]
+        return [] if None in times else times
 
     def _table(self, name: str) -> Node:
         own = self._own.get(name)
@@ -231,11 +220,8 @@ class _Tables:
 
     def _read_prefixes(self) -> list[Any]:
         """The caller of each row of the stacks; since version 66 as a distance."""
-        prefixes = self._stacks.get("prefix").list()
-        if prefixes:
-            return prefixes
         distances = enumerate(self._stacks.get("prefixOffset").list())
-        return [
+        return self._stacks.get("prefix").list() or [
             row - distance if type(distance) is int and distance else None
             for row, distance in distances
         ]

@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from html import escape
+from itertools import pairwise
 
 from gsym.profiles.call_tree import call_tree, summed_stacks, thread_title
 
@@ -132,14 +133,14 @@ def _times(tree: CallTree, profile: Profile, value: int) -> dict[str, Any]:
         for at, samples in profile.samples_by_thread().items()
     ]
     joined = -(-sum(len(runs) for _, runs in threads) // MOST_RUNS) or 1
-    return {
-        "joined": joined,
-        "threads": [
-            [name, *_columns(_joined(runs, joined), min(times))]
-            for name, runs in threads
-            if runs
-        ],
-    }
+    shown, start = [], min(times)
+    for name, runs in threads:
+        if runs:
+            nodes, weights, begins = zip(*_joined(runs, joined), strict=True)
+            moments = [0, *((begin - start) // _MICROSECOND for begin in begins)]
+            steps = [now - last for last, now in pairwise(moments)]
+            shown.append([name, list(nodes), list(weights), steps])
+    return {"joined": joined, "threads": shown}
 
 
 _Run = tuple[int, int, int]  # node, weight, time of the first sample
@@ -161,21 +162,12 @@ def _runs(tree: CallTree, samples: Sequence[Sample], value: int) -> list[_Run]:
 
 def _joined(runs: list[_Run], count: int) -> list[_Run]:
     """Each *count* runs as one, with the stack of the heaviest."""
-    groups = (runs[first : first + count] for first in range(0, len(runs), count))
-    return [
-        (
-            max(group, key=lambda run: run[1])[0],
-            sum(w for _, w, _ in group),
-            group[0][2],
-        )
-        for group in groups
-    ]
-
-
-def _columns(runs: list[_Run], start: int) -> tuple[list[int], list[int], list[int]]:
-    moments = [(time - start) // _MICROSECOND for _, _, time in runs]
-    steps = [now - last for now, last in zip(moments, [0, *moments], strict=False)]
-    return [node for node, _, _ in runs], [weight for _, weight, _ in runs], steps
+    joined = []
+    for first in range(0, len(runs), count):
+        nodes, weights, times = zip(*runs[first : first + count], strict=True)
+        heaviest = nodes[weights.index(max(weights))]
+        joined.append((heaviest, sum(weights), times[0]))
+    return joined
 
 
 def _read(name: str) -> str:

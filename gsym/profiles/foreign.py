@@ -12,171 +12,143 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    # What it is, and what to do.
-    _Foreign = tuple[str, str]
-
+# In texts: what a file is, then what to do; {} stands for its path.
 _TOP = "; gsym trace top"
-_JVM_HEAP = ("a heap dump of the JVM", "type: jcmd PID JFR.start to record samples")
+_TO_STACKS = f"> stacks.txt{_TOP} stacks.txt"
+_JVM_HEAP = "a heap dump of the JVM; type: jcmd PID JFR.start to record samples"
 _PY_SPY = "type: py-spy record -f speedscope -o out.json -- python PROGRAM"
 _PSTATS = (
-    "a file of Python's cProfile",
-    f"it has no stacks; {_PY_SPY}, or for these sums: gprof2dot -f pstats {{}}",
+    "a file of Python's cProfile; it has no stacks; "
+    f"{_PY_SPY}, or for these sums: gprof2dot -f pstats {{}}"
 )
 _JITDUMP = (
-    "a jitdump",
-    f"it has no samples; type: perf record -k mono -g PROGRAM{_TOP} perf.data",
+    "a jitdump; it has no samples; "
+    f"type: perf record -k mono -g PROGRAM{_TOP} perf.data"
+)
+_ANDROID = (
+    "a method trace of Android; open it at profiler.firefox.com, and save it as JSON"
+)
+_SYSPROF = (
+    "a capture of sysprof; type: perf record -g PROGRAM; perf script | gsym trace top -"
 )
 # By their first bytes.
-_MAGICS: Mapping[bytes, _Foreign] = {
+_MAGICS: Mapping[bytes, str] = {
     b"SIMPLEPERF": (
-        "a report of Android's simpleperf",
-        "type: stackcollapse.py -i perf.data | gsym trace top -",
+        "a report of Android's simpleperf; "
+        "type: stackcollapse.py -i perf.data | gsym trace top -"
     ),
-    b"Nettrace": (
-        "a trace of .NET",
-        "type: dotnet-trace convert {} --format Speedscope",
-    ),
+    b"Nettrace": ("a trace of .NET; type: dotnet-trace convert {} --format Speedscope"),
     b"FLR\0": (
-        "a recording of Java Flight Recorder",
-        f"type: jfrconv -o collapsed {{}} stacks.txt{_TOP} stacks.txt",
+        "a recording of Java Flight Recorder; "
+        f"type: jfrconv -o collapsed {{}} stacks.txt{_TOP} stacks.txt"
     ),
-    b"JAVA PROFILE 1.0.1\0": _JVM_HEAP,
-    b"JAVA PROFILE 1.0.2\0": _JVM_HEAP,
-    b"JAVA PROFILE 1.0.3\0": _JVM_HEAP,
+    **dict.fromkeys((b"JAVA PROFILE 1.0.%d\0" % n for n in (1, 2, 3)), _JVM_HEAP),
     b"JAVA PROFILE ": (
-        "a text of hprof of the JVM",
-        f"type: stackcollapse-hprof.pl {{}} > stacks.txt{_TOP} stacks.txt",
+        f"a text of hprof of the JVM; type: stackcollapse-hprof.pl {{}} {_TO_STACKS}"
     ),
     b"\x17\x08\x44tracing": (
-        "a trace of trace-cmd",
-        "type: perf record -g PROGRAM; perf script | gsym trace top -",
+        "a trace of trace-cmd; "
+        "type: perf record -g PROGRAM; perf script | gsym trace top -"
     ),
     b"MOJ": (
-        "a file of austin in its binary form (MOJO)",
-        f"type: mojo2austin {{}} stacks.txt{_TOP} stacks.txt",
+        "a file of austin in its binary form (MOJO); "
+        f"type: mojo2austin {{}} stacks.txt{_TOP} stacks.txt"
     ),
     b"memray\0": (
-        "a recording of memray",
-        f"type: memray transform speedscope {{}} -o out.json{_TOP} out.json",
+        "a recording of memray; "
+        f"type: memray transform speedscope {{}} -o out.json{_TOP} out.json"
     ),
-    b"\x95\xa8\xc5\xca": (
-        "a capture of sysprof",
-        "type: perf record -g PROGRAM; perf script | gsym trace top -",
+    **dict.fromkeys((b"\x95\xa8\xc5\xca", b"\xca\xa8\xc5\x95"), _SYSPROF),
+    **dict.fromkeys((b"JiTD", b"DTiJ"), _JITDUMP),
+    # The marks of marshal: a dictionary.
+    **dict.fromkeys(
+        (b"\xfb\xda\x00", b"{\xe9", b"{(", b"\xfb\xa9", b"\xfb\xe9"), _PSTATS
     ),
-    b"\xca\xa8\xc5\x95": (
-        "a capture of sysprof",
-        "type: perf record -g PROGRAM; perf script | gsym trace top -",
-    ),
-    b"JiTD": _JITDUMP,
-    b"DTiJ": _JITDUMP,
-    b"\xfb\xda\x00": _PSTATS,  # the marks of marshal: a dictionary
-    b"{\xe9": _PSTATS,
-    b"{(": _PSTATS,
-    b"\xfb\xa9": _PSTATS,
-    b"\xfb\xe9": _PSTATS,
-    b"SLOW": (
-        "a method trace of Android",
-        "open it at profiler.firefox.com, and save it as JSON",
-    ),
-    b"MDMP": ("a minidump", "type: gsym symbolicate {}"),
+    b"SLOW": _ANDROID,
+    b"MDMP": "a minidump; type: gsym symbolicate {}",
 }
-_GO_TEXT = (
-    "a profile of Go as text",
-    f"type: go tool pprof -proto -output out.pb.gz {{}}{_TOP} out.pb.gz",
-)
 # By their first lines, each a regular expression for the beginning of one.
-_LINES: Mapping[str, _Foreign] = {
-    r"desc: --|mem_heap_B=": ("a profile of massif", "type: ms_print {}"),
+_LINES: Mapping[str, str] = {
+    r"desc: --|mem_heap_B=": "a profile of massif; type: ms_print {}",
     r"v \d+ \d+|# heaptrack": (
-        "a recording of heaptrack",
-        f"type: heaptrack_print -F stacks.txt {{}}{_TOP} stacks.txt",
+        "a recording of heaptrack; "
+        f"type: heaptrack_print -F stacks.txt {{}}{_TOP} stacks.txt"
     ),
     r"CPU +ID +FUNCTION:NAME|dtrace:": (
-        "a text of DTrace",
-        f"type: inferno-collapse-dtrace {{}} > stacks.txt{_TOP} stacks.txt",
+        f"a text of DTrace; type: inferno-collapse-dtrace {{}} {_TO_STACKS}"
     ),
     r"Analysis of sampling |Sampling process ": (
-        "a text of macOS's sample",
-        "type: gsym symbolicate {}; or inferno-collapse-sample {} > stacks.txt",
+        "a text of macOS's sample; "
+        "type: gsym symbolicate {}; or inferno-collapse-sample {} > stacks.txt"
     ),
     r"Level,Function Name,Number of Calls": (
-        "a table of Visual Studio's profiler",
-        f"type: inferno-collapse-vsprof {{}} > stacks.txt{_TOP} stacks.txt",
+        "a table of Visual Studio's profiler; "
+        f"type: inferno-collapse-vsprof {{}} {_TO_STACKS}"
     ),
     r"Function\tModule\t|Function Stack[,\t]CPU Time": (
-        "a table of VTune",
-        f"type: inferno-collapse-vtune {{}} > stacks.txt{_TOP} stacks.txt",
+        f"a table of VTune; type: inferno-collapse-vtune {{}} {_TO_STACKS}"
     ),
-    r"\*version$": (
-        "a method trace of Android",
-        "open it at profiler.firefox.com, and save it as JSON",
+    r"\*version$": _ANDROID,
+    r"#! +(?:\S+ )?heap profile|growthz|fragmentationz": (
+        "a profile of Go as text; "
+        f"type: go tool pprof -proto -output out.pb.gz {{}}{_TOP} out.pb.gz"
     ),
-    r"#! +(?:\S+ )?heap profile|growthz|fragmentationz": _GO_TEXT,
     r"\s*COST CENTRE\b|\t.* Time and Allocation Profiling Report": (
-        "a profile of GHC",
-        "type: ghc-prof-flamegraph {}",
+        "a profile of GHC; type: ghc-prof-flamegraph {}"
     ),
-    r"JOB \"": ("a heap profile of GHC", "type: hp2ps {}, or eventlog2html"),
+    r"JOB \"": "a heap profile of GHC; type: hp2ps {}, or eventlog2html",
     r"-+BEGIN MICRODUMP|W/google-breakpad": (
-        "a microdump",
-        "type: microdump_stackwalk {} SYMBOLS",
+        "a microdump; type: microdump_stackwalk {} SYMBOLS"
     ),
     r"# ?(?:Flat profile|@ \d+ callchains)|Flat profile:": (
-        "a report of gprof or pmcstat",
-        "type: gprof2dot {}, or for pmcstat: stackcollapse-pmc.pl",
+        "a report of gprof or pmcstat; "
+        "type: gprof2dot {}, or for pmcstat: stackcollapse-pmc.pl"
     ),
     r"<\?xml .*|<trace-query-result": (
-        "an export of Instruments or VTune as XML",
-        f"type: inferno-collapse-xctrace {{}} > stacks.txt{_TOP} stacks.txt",
+        "an export of Instruments or VTune as XML; "
+        f"type: inferno-collapse-xctrace {{}} {_TO_STACKS}"
     ),
-    r"@\[$": (
-        "a text of bpftrace",
-        f"type: stackcollapse-bpftrace.pl {{}} > stacks.txt{_TOP} stacks.txt",
-    ),
+    r"@\[$": f"a text of bpftrace; type: stackcollapse-bpftrace.pl {{}} {_TO_STACKS}",
     r"Filename: .*|Total time: \d.* s$": (
-        "a report of line_profiler or memory_profiler",
-        f"it has no stacks; {_PY_SPY}",
+        f"a report of line_profiler or memory_profiler; it has no stacks; {_PY_SPY}"
     ),
     r"\S+ \d+ \d+\.\d{6} (?:read|openat|mmap|execve)\(": (
-        "a text of strace",
-        "it has no samples; type: perf record -g PROGRAM; gsym trace top perf.data",
+        "a text of strace; "
+        "it has no samples; type: perf record -g PROGRAM; gsym trace top perf.data"
     ),
 }
 # By members of JSON, of which the first ones are looked at.
-_MEMBERS: Mapping[str, _Foreign] = {
+_MEMBERS: Mapping[str, str] = {
     "snapshot": (
-        "a heap snapshot of V8",
-        "it has no stacks; open it in Chrome's DevTools, or record with --heap-prof",
+        "a heap snapshot of V8; "
+        "it has no stacks; open it in Chrome's DevTools, or record with --heap-prof"
     ),
     "linux-perf-json-version": (
-        "JSON of perf data convert",
-        "give gsym the perf.data itself",
+        "JSON of perf data convert; give gsym the perf.data itself"
     ),
     "gc_samples": (
-        "a dump of stackprof",
-        f"type: stackprof --stackcollapse {{}} > stacks.txt{_TOP} stacks.txt",
+        f"a dump of stackprof; type: stackprof --stackcollapse {{}} {_TO_STACKS}"
     ),
-    "elapsed_time_sec": ("a profile of scalene", f"it has no stacks; {_PY_SPY}"),
+    "elapsed_time_sec": f"a profile of scalene; it has no stacks; {_PY_SPY}",
     "root_frame": (
-        "a session of pyinstrument",
-        f"type: pyinstrument -r speedscope -o out.json PROGRAM{_TOP} out.json",
+        "a session of pyinstrument; "
+        f"type: pyinstrument -r speedscope -o out.json PROGRAM{_TOP} out.json"
     ),
 }
 _PERFETTO = (
-    "a trace of Perfetto",
-    "type: traceconv json {} out.json; gsym trace top out.json",
+    "a trace of Perfetto; type: traceconv json {} out.json; gsym trace top out.json"
 )
 _PACKET = 0x0A  # the tag of each
 # Tags of the first field in the first field of a pprof or OpenTelemetry file.
 _KNOWN_TAGS = frozenset((0x08, 0x10, 0x0A, 0x12, 0x1A))
-_ENDINGS: Mapping[str, _Foreign] = {
+_ENDINGS: Mapping[str, str] = {
     ".etl": (
-        "a trace of Windows (ETW)",
-        "open it in PerfView, and save the view of CPU stacks in speedscope's format",
+        "a trace of Windows (ETW); "
+        "open it in PerfView, and save the view of CPU stacks in speedscope's format"
     ),
     ".trace": (
-        "a trace of Instruments",
-        "type: sample PROGRAM on macOS, whose text 'gsym symbolicate' reads",
+        "a trace of Instruments; "
+        "type: sample PROGRAM on macOS, whose text 'gsym symbolicate' reads"
     ),
 }
 _HEAD_LINES = 8
@@ -226,8 +198,8 @@ def require_known_name(path: str) -> None:
             raise _refusal(foreign, path)
 
 
-def _refusal(foreign: _Foreign, path: str) -> UnsupportedError:
-    what, advice = foreign
+def _refusal(foreign: str, path: str) -> UnsupportedError:
+    what, _, advice = foreign.partition("; ")
     reason = f"{what} is not read; {advice.replace('{}', path)}"
     return UnsupportedError(reason, path=path)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gsym.fxt.reader import Trace
-    from gsym.fxt.records import Arguments, Record
+    from gsym.fxt.records import Record
     from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 
@@ -177,7 +177,22 @@ class _AddressSpace:
     ) -> None:
         self._builder = builder
         # Time, first address, the one after the last, index of the mapping.
-        self._mappings = _mappings(builder, loaded)
+        self._mappings: list[tuple[int, int, int, int]] = []
+        pairs = _modules_of_mmaps(builder, loaded)
+        lowest: dict[Module, int] = {}
+        for mmap, module in pairs:
+            lowest[module] = min(lowest.get(module, mmap.vaddr), mmap.vaddr)
+        for mmap, module in pairs:
+            start, end = mmap.start_address, mmap.start_address + mmap.address_range
+            # The trace has no offset in the file; this is correct for a file that is
+            # laid out as it is loaded.
+            offset = mmap.vaddr - lowest[module]
+            build_id, known = model.read_module_id(_hex(module.build_id))
+            made = model.Mapping(
+                start, end, mmap.vaddr, offset, module.name, build_id, module=known
+            )
+            row = _time(mmap), start, end, builder.mapping(made)
+            self._mappings.append(row)
         self._now: AddressRanges[int] = AddressRanges()
         self._begun = 0
         self._first: AddressRanges[int] = AddressRanges()
@@ -197,34 +212,12 @@ class _AddressSpace:
             self._now.add(*mapping)
             self._begun += 1
         found = self._now.find(address)
-        if found is None:
-            found = self._first.find(address)
-            if found is not None:
-                kind = "mappings that are later than samples in them"
-                self._builder.lose(kind)
-        return found
-
-
-def _mappings(
-    builder: model.ProfileBuilder, loaded: list[Module | Mmap]
-) -> list[tuple[int, int, int, int]]:
-    """Time, first address, the one after the last, and index of each mapping."""
-    pairs = _modules_of_mmaps(builder, loaded)
-    lowest: dict[Module, int] = {}
-    for mmap, module in pairs:
-        lowest[module] = min(lowest.get(module, mmap.vaddr), mmap.vaddr)
-    made = []
-    for mmap, module in pairs:
-        start, end = mmap.start_address, mmap.start_address + mmap.address_range
-        # The trace has no offset in the file; this is correct for a file that is laid
-        # out as it is loaded.
-        offset = mmap.vaddr - lowest[module]
-        build_id, known = model.read_module_id(_hex(module.build_id))
-        mapping = model.Mapping(
-            start, end, mmap.vaddr, offset, module.name, build_id, module=known
-        )
-        made.append((_time(mmap), start, end, builder.mapping(mapping)))
-    return made
+        if found is not None:
+            return found
+        later = self._first.find(address)
+        if later is not None:
+            self._builder.lose("mappings that are later than samples in them")
+        return later
 
 
 def _modules_of_mmaps(
@@ -307,24 +300,16 @@ class _Durations:
             self._builder.thread(_thread(self._objects, provider, process, thread))
 
     def _location(self, event: Event) -> int:
-        key = event.name, event.category, *_place(event.args)
+        values = {name: value for name, _, value in event.args}
+        path, line = values.get("file"), model.line_of(values.get("line"))
+        path = path if isinstance(path, str) else ""
+        key = event.name, event.category, path, line
         found = self._locations.get(key)
         if found is None:
-            name, category, path, line = key
             mapping = None
-            if category:
-                mapping = self._builder.mapping(model.Mapping(0, 0, path=category))
-            frame = model.Frame(name, path=path, line=line)
+            if event.category:
+                module = model.Mapping(0, 0, path=event.category)
+                mapping = self._builder.mapping(module)
+            frame = model.Frame(event.name, path=path, line=line)
             found = self._locations[key] = self._builder.function(frame, mapping)
         return found
-
-
-def _place(args: Arguments) -> tuple[str, int]:
-    path, line = "", 0
-    for argument in args:
-        value = argument.value
-        if argument.name == "file" and isinstance(value, str):
-            path = value
-        elif argument.name == "line":
-            line = model.line_of(value)
-    return path, line

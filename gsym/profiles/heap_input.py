@@ -163,13 +163,13 @@ class _Stacks:
 
     def finish(self, recorded: float) -> None:
         """Find the names and mappings of addresses, which the text has after these."""
-        addresses = [int(each, 16) for each in self._locations]
+        addresses = (int(each, 16) for each in self._locations)
         # Names of one address come once for each stack that it is in.
-        names = {
-            address + 1: tuple(dict.fromkeys(frames))
-            for address, frames in self._names.items()
-        }
-        callers = ((each, True, names.get(each, ())) for each in addresses)
+        names = self._names
+        callers = (
+            (each, True, tuple(dict.fromkeys(names.get(each - 1, ()))))
+            for each in addresses
+        )
         _add_locations(self.builder, callers, self._maps, recorded)
 
     def _begin(self, addresses: str) -> None:
@@ -214,14 +214,10 @@ class _Heap(_Stacks):
         super()._begin(addresses)
 
     def _take(self, line: str) -> bool:
-        if line.startswith("@"):
-            found = _ADDRESSES.fullmatch(line)
-            if found is not None:
-                self._begin(found["addresses"])
-        else:
-            found = _THREAD.fullmatch(line)
-            if found is not None:
-                self._of_thread(found)
+        if found := _ADDRESSES.fullmatch(line):
+            self._begin(found["addresses"])
+        elif found := _THREAD.fullmatch(line):
+            self._of_thread(found)
         return found is not None
 
     def _of_thread(self, found: re.Match[str]) -> None:
@@ -245,19 +241,15 @@ class _Heap(_Stacks):
         self._whole = None
 
     def _values(self, found: re.Match[str]) -> Sequence[int]:
-        names = found.group("all_objects", "all_bytes", "objects", "bytes")
-        objects, size, own_objects, own_size = map(int, names)
-        return (
-            *self._estimated(objects, size),
-            *self._estimated(own_objects, own_size),
-        )
-
-    def _estimated(self, objects: int, size: int) -> tuple[int, int]:
-        """The numbers that sampled objects stand for, by their mean size."""
-        if not objects or not size or self._rate <= 1:
-            return objects, size
-        share = 1 - exp(-size / objects / self._rate)
-        return int(objects / share), int(size / share)
+        made: list[int] = []
+        for pair in (("all_objects", "all_bytes"), ("objects", "bytes")):
+            objects, size = map(int, found.group(*pair))
+            if objects and size and self._rate > 1:
+                # What sampled objects stand for, by their mean size.
+                share = 1 - exp(-size / objects / self._rate)
+                objects, size = int(objects / share), int(size / share)
+            made += objects, size
+        return made
 
 
 class _Counts(_Stacks):
@@ -318,16 +310,13 @@ def _add_locations(
     for address, is_return, frames in found:
         mapped = ranges.find(address - is_return)
         if mapped is not None and mapped not in indexes:
-            indexes[mapped] = builder.mapping(_mapping(mapped, recorded))
+            path = mapped.path.removesuffix(" (deleted)")
+            module = module_at(path, {}, recorded=recorded, inode=mapped.inode)
+            mapping = Mapping(mapped.start, mapped.end, None, mapped.offset, path)
+            made = mapping._replace(**module._asdict())
+            indexes[mapped] = builder.mapping(made)
         fields = address, indexes[mapped], is_return, frames, "", False, ""
         locations.append(_new(Location, fields))
-
-
-def _mapping(found: Mapped, recorded: float) -> Mapping:
-    path = found.path.removesuffix(" (deleted)")
-    module = module_at(path, {}, recorded=recorded, inode=found.inode)
-    mapping = Mapping(found.start, found.end, None, found.offset, path)
-    return mapping._replace(**module._asdict())
 
 
 def read_cpu_words(path: str, options: ProfileOptions) -> Profile:

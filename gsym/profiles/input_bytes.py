@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+# The first bytes of JSON with typed arrays beside it (JSLB).
+SLABS_MAGIC = b"\xdc\xdfJSLB\1\0"
+
+
 class Bound(NamedTuple):
     """A limit on what comes of an input: a floor, and a factor of its size in bytes."""
 

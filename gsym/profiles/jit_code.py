@@ -126,26 +126,22 @@ class _Code:
 
     def __init__(self, path: str, functions: list[_Function]) -> None:
         self.path = path
-        self._functions = sorted(functions, key=lambda each: each.time)
+        # Those that are not known yet, the next at the end.
+        self._waiting = sorted(functions, key=lambda each: each.time)[::-1]
         self._ranges: AddressRanges[_Function] = AddressRanges()
-        self._known = 0
 
     @property
     def next_time(self) -> int | None:
         """Time of the first function that is not known yet; None without any."""
-        is_complete = self._known == len(self._functions)
-        return None if is_complete else self._functions[self._known].time
+        return self._waiting[-1].time if self._waiting else None
 
     def advance(self, time: int | None) -> bool:
         """Make those known that were there at a time; None: all. False without any."""
-        before = self._known
-        while self._known < len(self._functions):
-            each = self._functions[self._known]
-            if time is not None and each.time > time:
-                break
+        before = len(self._waiting)
+        while self._waiting and (time is None or self._waiting[-1].time <= time):
+            each = self._waiting.pop()
             self._ranges.replace(each.start, each.start + each.size, each)
-            self._known += 1
-        return self._known > before
+        return len(self._waiting) < before
 
     def find(self, address: int) -> Frame | None:
         """The function at an address; none that another was made over."""
@@ -180,11 +176,8 @@ def _read_jitdump(data: memoryview) -> Iterator[_Function]:
             _, old, start, size, number = struct.unpack_from(f"{order}5Q", body, 8)
             before = by_number.get(number)
             if before is not None:
-                moved = tuple(
-                    (address - old + start, path, line)
-                    for address, path, line in before.lines
-                )
-                yield _Function(time, start, size, before.name, moved)
+                moved = ((at - old + start, *rest) for at, *rest in before.lines)
+                yield _Function(time, start, size, before.name, tuple(moved))
 
 
 def _lines(body: memoryview, order: str) -> Iterator[tuple[int, str, int]]:

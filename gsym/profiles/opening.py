@@ -133,13 +133,11 @@ def _stream_of(path: str) -> Any:
     """A stream that can be read once; None for a regular file."""
     if path == STANDARD_INPUT:
         return sys.stdin.buffer
-    mode = os.stat(path).st_mode
-    if stat.S_ISDIR(mode):
+    if os.path.isdir(path):
         require_known_name(path)
-        return None
-    if stat.S_ISREG(mode):
-        return None
-    return open(path, "rb")
+    mode = os.stat(path).st_mode
+    is_kept = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    return None if is_kept else open(path, "rb")
 
 
 class ProfileOptions(NamedTuple):
@@ -183,7 +181,17 @@ def read_profile(
         kind = "perf script" if options.fields else source.kind()
         if not kind:
             raise unknown_format(source.name, source.file())
-        return _read(kind, source.file(), options)
+        name = source.file()
+        module, _, function = _READERS[kind].partition(".")
+        # A format is imported when it is read: some need packages that others do not.
+        read = getattr(import_module(f"gsym.profiles.{module}"), function)
+        with errors_named(name):
+            made: Profile = read(name, options)
+        made.name_processes()
+        if any(os.path.isabs(mapping.path) for mapping in made.mappings):
+            symbolizing = import_module("gsym.profiles.symbolizing")
+            symbolizing.assume_ids(made, os.stat(name).st_mtime)
+        return made
 
 
 def unknown_format(name: str, path: str) -> FormatError:
@@ -201,39 +209,26 @@ def unknown_format(name: str, path: str) -> FormatError:
 
 # By format: the module and the function that read it.
 _READERS = {
-    "pprof": ("pprof", "read_pprof"),
-    "otlp": ("otlp_input", "read_otlp"),
-    "perf script": ("perf_script_input", "read_perf_script"),
-    "perf.data": ("perf_data_input", "read_perf_data"),
-    "addresses": ("address_list_input", "read_addresses"),
-    "heap": ("heap_input", "read_heap"),
-    "go": ("heap_input", "read_heap"),
-    "callgrind": ("callgrind_input", "read_callgrind"),
-    "dhat": ("dhat_input", "read_dhat"),
-    "gperftools": ("heap_input", "read_cpu_words"),
-    "collapsed": ("collapsed_input", "read_collapsed"),
-    "chrome": ("chrome_input", "read_chrome"),
-    "cpuprofile": ("v8_profile", "read_cpuprofile"),
-    "heapprofile": ("v8_profile", "read_heapprofile"),
-    "speedscope": ("speedscope_input", "read_speedscope"),
-    "firefox": ("firefox_input", "read_firefox"),
-    "fxt": ("fxt_input", "read_fxt_file"),
+    "pprof": "pprof.read_pprof",
+    "otlp": "otlp.read_otlp",
+    "perf script": "perf_script.read_perf_script",
+    "perf.data": "perf_data_input.read_perf_data",
+    "addresses": "address_list_input.read_addresses",
+    "heap": "heap_input.read_heap",
+    "go": "heap_input.read_heap",
+    "callgrind": "callgrind_input.read_callgrind",
+    "dhat": "dhat_input.read_dhat",
+    "gperftools": "heap_input.read_cpu_words",
+    "collapsed": "collapsed_input.read_collapsed",
+    "chrome": "chrome_input.read_chrome",
+    "cpuprofile": "v8_profile.read_cpuprofile",
+    "heapprofile": "v8_profile.read_heapprofile",
+    "speedscope": "speedscope_input.read_speedscope",
+    "firefox": "firefox_input.read_firefox",
+    "fxt": "fxt_input.read_fxt_file",
 }
 KINDS = tuple(_READERS)
 """The formats that are read, by the names that `profile_kind` gives them."""
-
-
-def _read(kind: str, path: str, options: ProfileOptions) -> Profile:
-    module, function = _READERS[kind]
-    # A format is imported when it is read: some need packages that others do not.
-    read = getattr(import_module(f"gsym.profiles.{module}"), function)
-    with errors_named(path):
-        made: Profile = read(path, options)
-    made.name_processes()
-    if any(os.path.isabs(mapping.path) for mapping in made.mappings):
-        symbolizing = import_module("gsym.profiles.symbolizing")
-        symbolizing.assume_ids(made, os.stat(path).st_mtime)
-    return made
 
 
 @contextmanager

@@ -158,7 +158,7 @@ def write_form(
         UnsupportedError: It needs a package that is not installed.
     """
     if form == "pprof":
-        from gsym.profiles.pprof_output import pprof_file
+        from gsym.profiles.pprof import pprof_file
 
         return pprof_file(profile)
     if form == "collapsed":

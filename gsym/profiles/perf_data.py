@@ -20,8 +20,7 @@ from gsym.errors import FormatError
 from gsym.model import UINT64_END
 from gsym.profiles import simpleperf
 from gsym.profiles.bpf_programs import BPF_PROGRAMS, BPF_TYPES, BpfPrograms
-from gsym.profiles.perf_reader import PerfCount
-from gsym.profiles.perf_script import PerfCommand, PerfFork, PerfMapping
+from gsym.profiles.perf_reader import PerfCommand, PerfCount, PerfFork, PerfMapping
 from gsym.profiles.recognition import PERF_DATA_MAGICS
 from gsym.records import NamedTuple
 

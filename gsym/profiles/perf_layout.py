@@ -40,25 +40,17 @@ _TIME = r"(?P<seconds>\d{1,10})\.(?P<fraction>\d{1,9}):"
 _PERIOD = r"(?P<period>\d{1,20})"
 _EVENT = r"(?P<event>(?:raw )?\S{1,256}):"
 _REST = r"(?:\s+(?P<rest>\S.*))?\s*$"
-_ENDS = (
-    rf"{_CPU}{_MISC}{_TIME}{_GAP}(?:{_PERIOD}{_GAP})?{_EVENT}{_REST}",
-    rf"{_CPU}{_MISC}{_TIME}{_GAP}{_PERIOD}{_REST}",
-    rf"{_CPU}{_MISC}{_TIME}{_REST}",
-    rf"{_CPU}{_PERIOD}{_GAP}{_EVENT}{_REST}",
-    rf"{_CPU}{_EVENT}{_REST}",
-    rf"{_CPU}{_PERIOD}{_REST}",
-    rf"{_CPU}(?P<rest>\S.*)?$",
-)
-# The fields of the ends, by which one is found.
-_END_FIELDS = (
-    "time event",
-    "time period",
-    "time",
-    "period event",
-    "event",
-    "period",
-    "",
-)
+# By the fields that each must have.
+_FORMS = {
+    "time event": rf"{_MISC}{_TIME}{_GAP}(?:{_PERIOD}{_GAP})?{_EVENT}{_REST}",
+    "time period": rf"{_MISC}{_TIME}{_GAP}{_PERIOD}{_REST}",
+    "time": rf"{_MISC}{_TIME}{_REST}",
+    "period event": rf"{_PERIOD}{_GAP}{_EVENT}{_REST}",
+    "event": rf"{_EVENT}{_REST}",
+    "period": rf"{_PERIOD}{_REST}",
+    "": r"(?P<rest>\S.*)?$",
+}
+_ENDS = tuple(_CPU + form for form in _FORMS.values())
 # Those that `perf script -F` knows, besides others after the event.
 _HEAD_FIELDS = {"comm", "pid", "tid", "cpu", "misc", "time", "period", "event"}
 _OTHER_FIELDS = {
@@ -192,7 +184,7 @@ def layout_of(fields: str) -> Layout:
     unknown = given - _HEAD_FIELDS - _OTHER_FIELDS
     if unknown:
         raise ValueError(f"unknown field of perf script: '{min(unknown)}'")
-    ends = (given.issuperset(each.split()) for each in _END_FIELDS)
+    ends = (given.issuperset(each.split()) for each in _FORMS)
     forms = {
         "cpu": rf"\[(?P<cpu>\d{{1,6}})\]{_GAP}",
         "misc": _MISC,

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.bpf_programs import BpfPrograms
-    from gsym.profiles.perf_script import PerfFrame, PerfMapping
+    from gsym.profiles.perf_reader import PerfMapping
+    from gsym.profiles.perf_script import PerfFrame
     from gsym.profiles.simpleperf import FileSymbols
 
 NO_BUILD_IDS: BuildIds = MappingProxyType({})

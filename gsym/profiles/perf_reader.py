@@ -9,7 +9,6 @@ from itertools import repeat
 from gsym.engine.demangling import demangle
 from gsym.profiles import model
 from gsym.profiles.perf_places import ModulePlaces, is_of_kernel
-from gsym.profiles.perf_script import PerfCommand, PerfMapping
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from gsym.profiles.model import Profile
     from gsym.profiles.perf_places import PerfFacts
-    from gsym.profiles.perf_script import PerfFork
 
     Labels = tuple[tuple[str, str | int, str], ...]
 
@@ -27,6 +25,41 @@ _new = tuple.__new__  # a named tuple without the handling of its arguments
 _EVENT, _CPU = "event", "cpu"
 _NAMELESS = "events"
 _NO_THREAD = -1  # the last of a list
+
+
+class PerfMapping(NamedTuple):
+    """A part of a file that a process mapped."""
+
+    process: int  # its number
+    start: int  # the first address
+    size: int  # in bytes
+    file_offset: int  # of the first byte
+    path: str  # of the file
+    build_id: str = ""  # in hexadecimal digits; "" if perf does not know it
+    inode: int = 0  # of the file; 0 if perf does not know it
+
+    @property
+    def end(self) -> int:
+        """The address after the last."""
+        return self.start + self.size
+
+
+class PerfFork(NamedTuple):
+    """A new thread; of a new process if the numbers of processes differ."""
+
+    process: int
+    parent: int
+    thread: int
+    parent_thread: int
+    has_maps: bool
+
+
+class PerfCommand(NamedTuple):
+    """A thread has a name from now on."""
+
+    process: int
+    thread: int
+    name: str
 
 
 class PerfCount(NamedTuple):

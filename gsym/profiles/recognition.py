@@ -13,14 +13,18 @@ from gsym.errors import FormatError
 from gsym.fxt.recognition import MAGICS, is_trace
 from gsym.patterns import regex
 from gsym.profiles.foreign import require_known, require_known_text
-from gsym.profiles.input_bytes import read_inflated, read_pieces, text_decoder
+from gsym.profiles.input_bytes import (
+    SLABS_MAGIC,
+    read_inflated,
+    read_pieces,
+    text_decoder,
+)
 from gsym.profiles.perf_layout import is_perf_script
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SLABS_MAGIC = b"\xdc\xdfJSLB\1\0"
 PERF_DATA_MAGICS = {b"PERFILE2": "<", b"2ELIFREP": ">"}
 """The first bytes, and the byte order that they stand for."""
 
@@ -92,7 +96,7 @@ def _binary_kind(head: bytes, name: str) -> str | None:
     if head.startswith(tuple(PERF_DATA_MAGICS)):
         return "perf.data"
     if head.startswith(SLABS_MAGIC):
-        from gsym.profiles.json_slabs import root_text  # which imports more
+        from gsym.profiles.json_input import root_text  # which imports more
 
         text = root_text(head, _HEAD_BYTES)
         return json_kind(text or root_text(read_inflated(name), _HEAD_BYTES))

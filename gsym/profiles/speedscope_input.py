@@ -9,7 +9,7 @@ from __future__ import annotations
 from gsym.patterns import regex
 from gsym.profiles import model
 from gsym.profiles.json_input import Node, read_node
-from gsym.profiles.stack_tree import ROOT, StackTree
+from gsym.profiles.model import ROOT, StackTree
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

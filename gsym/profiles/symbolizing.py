@@ -98,14 +98,14 @@ def _waiting(profile: Profile) -> dict[tuple[ModuleKey, str], dict[int, list[int
     for index, location in enumerate(profile.locations):
         if location.frames and not location.is_named_only:
             continue
-        reason = "no mapping covers it"
-        if location.mapping is not None:
-            waiting = of_mapping[location.mapping]
-            if waiting is not None:
-                waiting.append(index)
-                continue
+        is_mapped = location.mapping is not None
+        waiting = None if location.mapping is None else of_mapping[location.mapping]
+        if waiting is None:
             reason = "the build id of its module is unknown"
-        profile.locations[index] = location._replace(reason=reason)
+            reason = reason if is_mapped else "no mapping covers it"
+            profile.locations[index] = location._replace(reason=reason)
+        else:
+            waiting.append(index)
     used = {
         module: {number: indexes for number, indexes in each.items() if indexes}
         for module, each in found.items()
@@ -124,14 +124,13 @@ def _take(
     has_any = False
     for index, (frames, reason) in zip(indexes, found, strict=True):
         address, mapping, is_return, named, _, is_named_only, _ = locations[index]
-        if not named:
-            own = address, mapping, is_return, frames, reason, is_named_only, ""
-        elif _is_better(frames, named) and (
-            is_sure or _are_of_one_function(frames, named)
-        ):
-            own = address, mapping, is_return, frames, "", False, ""
-        else:
-            continue
+        if named:
+            # Frames that say more than those of the profiler.
+            is_better = len(frames) > len(named) or any(frame.line for frame in frames)
+            if not is_better or not (is_sure or _are_of_one_function(frames, named)):
+                continue
+            is_named_only = False
+        own = address, mapping, is_return, frames, reason, is_named_only, ""
         locations[index] = _new(Location, own)
         has_any = has_any or bool(frames)
     return has_any
@@ -198,35 +197,30 @@ def link_addresses(
             neither the mapping nor *segments* say more.
         segments: Of the binary; none if it is not available.
     """
+    needs_segments = _has_file_offsets(mapping)
     if mapping.link_start is not None:
         start = mapping.link_start + (base if mapping.is_relative else 0)
-    elif _is_kernel(mapping):
-        start = base
-    else:
+    elif needs_segments:
         start = mapping.file_offset + (0 if segments else base)
+    else:
+        start = base
     difference = start - mapping.start
     places = (
         (address + difference - is_return) & UINT64_MAX
         for address, _, is_return, *_ in locations
     )
-    if mapping.link_start is not None or _is_kernel(mapping) or not segments:
+    if not needs_segments or not segments:
         return places
     return (file_address(place, segments) for place in places)
 
 
-def _is_kernel(mapping: Mapping) -> bool:
-    """Whether it is of the kernel as perf describes it, not loaded from a file."""
-    return mapping.file_offset == mapping.start != 0
-
-
 def _has_file_offsets(mapping: Mapping) -> bool:
-    """Whether addresses in a mapping need the segments of its binary."""
-    return mapping.link_start is None and not _is_kernel(mapping)
+    """Whether addresses in a mapping need the segments of its binary.
 
-
-def _is_better(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
-    """Whether frames have more information than those of the profiler."""
-    return len(found) > len(named) or any(frame.line for frame in found)
+    Those of the kernel, which perf describes as loaded at its offset, do not.
+    """
+    is_kernel = mapping.file_offset == mapping.start != 0
+    return mapping.link_start is None and not is_kernel
 
 
 def _are_of_one_function(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
@@ -276,9 +270,8 @@ def _frames(
 
 def _rows(answers: Frames, count: int) -> list[tuple[Frame, ...]]:
     """The frames of each of *count* addresses that were looked up together."""
-    names, paths = answers.names, answers.paths
-    readable = {name: demangle(name) for name in set(names)}
-    places = list(zip(names, paths, answers.line, strict=True))
+    readable = {name: demangle(name) for name in set(answers.names)}
+    places = list(zip(answers.names, answers.paths, answers.line, strict=True))
     made = {place: (Frame(readable[place[0]], *place),) for place in set(places)}
     found: list[tuple[Frame, ...]] = [()] * count
     frames = map(made.__getitem__, places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from operator import add
 
 from gsym.profiles.model import base_name
@@ -12,7 +12,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gsym.profiles.model import Frame, Mapping, Profile, Thread
+    from gsym.profiles.model import Frame, Mapping, Profile
 
     # A frame and its mapping -> the name that it is counted for.
     Naming = Callable[[Frame, Mapping | None], str]
@@ -69,17 +69,17 @@ def top_rows(
         sums[stack, thread] += values[value]
     own: defaultdict[str, int] = defaultdict(int)
     total: defaultdict[str, int] = defaultdict(int)
-    names = _Names(profile, by)
+    names_of = _naming(profile, by)
     for key, weight in sums.items():
-        innermost = names.innermost(*key)
+        innermost, names = names_of(*key)
         if innermost is not None:
             own[innermost] += weight
-        for name in names.of(*key):
+        for name in names:
             total[name] += weight
     order = sorted(total, key=lambda name: (-own[name], -total[name], name))
     rows = {name: [0] * parts for name in order[:timed]}
     if begin is not None:
-        shown = {key: names.of(*key) & rows.keys() for key in sums}
+        shown = {key: names_of(*key)[1] & rows.keys() for key in sums}
         columns = {key: [0] * parts for key, found in shown.items() if found}
         for stack, thread, time, values, _ in profile.samples:
             column = columns.get((stack, thread))
@@ -88,13 +88,9 @@ def top_rows(
         for key, column in columns.items():
             for name in shown[key]:
                 rows[name] = list(map(add, rows[name], column))
+    over_time = {} if begin is None else rows
     return [
-        TopRow(
-            name,
-            own[name],
-            total[name],
-            () if begin is None else tuple(rows.get(name, ())),
-        )
+        TopRow(name, own[name], total[name], tuple(over_time.get(name, ())))
         for name in order
     ]
 
@@ -124,62 +120,50 @@ def without_line(profile: Profile, value: int = 0) -> int:
     )
 
 
-def _thread_names(threads: Sequence[Thread], by: str) -> list[str]:
+def _thread_names(profile: Profile, by: str) -> list[str]:
     """Names of threads or their processes: equal ones only where they are the same.
 
     Where a text does not tell threads apart, it is followed by the process.
     """
-    processes = [each.text("process") for each in threads]
+    processes = [each.text("process") for each in profile.threads]
     if by == "process":
         return processes
-    texts = [each.text("thread") for each in threads]
-    of_text: dict[str, set[str]] = {}
-    for text, process in zip(texts, processes, strict=True):
-        of_text.setdefault(text, set()).add(process)
-    return [
-        f"{text} of {process}" if len(of_text[text]) > 1 else text
-        for text, process in zip(texts, processes, strict=True)
-    ]
+    texts = [each.text("thread") for each in profile.threads]
+    pairs = list(zip(texts, processes, strict=True))
+    counts = Counter(text for text, _ in set(pairs))
+    return [f"{text} of {of}" if counts[text] > 1 else text for text, of in pairs]
 
 
-class _Names:
-    """The names of the stacks of a profile."""
+def _naming(
+    profile: Profile, by: str
+) -> Callable[[int, int | None], tuple[str | None, set[str]]]:
+    """A function for the names of a stack of a thread.
 
-    def __init__(self, profile: Profile, by: str) -> None:
-        self._stacks = profile.stacks
-        self._of_location: list[tuple[str, ...]] = []
-        self._by = by
-        self._threads = _thread_names(profile.threads, by)
-        if by in _FRAME_GROUPS:
-            naming = _FRAME_GROUPS[by]
-            known: dict[tuple[tuple[Frame, ...], int | None], tuple[str, ...]] = {}
-            for location in profile.locations:
-                index = location.mapping
-                frames = profile.frames_at(location)
-                found = known.get((frames, index))
-                if found is None:
-                    mapping = None if index is None else profile.mappings[index]
-                    found = tuple([naming(frame, mapping) for frame in frames])
-                    known[frames, index] = found
-                self._of_location.append(found)
-        elif by not in _THREAD_GROUPS:
-            raise ValueError(f"unknown group '{by}': expected {', '.join(GROUPS)}")
+    It returns the innermost, None of a stack without frames, and all, once each.
+    """
+    if by in _THREAD_GROUPS:
+        threads: dict[int | None, str] = {None: "(unknown)"}
+        threads.update(enumerate(_thread_names(profile, by)))
+        return lambda _, thread: (threads[thread], {threads[thread]})
+    if by not in _FRAME_GROUPS:
+        raise ValueError(f"unknown group '{by}': expected {', '.join(GROUPS)}")
+    naming = _FRAME_GROUPS[by]
+    known: dict[tuple[tuple[Frame, ...], int | None], tuple[str, ...]] = {}
+    of_location: list[tuple[str, ...]] = []
+    for location in profile.locations:
+        frames, index = profile.frames_at(location), location.mapping
+        found = known.get((frames, index))
+        if found is None:
+            mapping = None if index is None else profile.mappings[index]
+            found = tuple([naming(frame, mapping) for frame in frames])
+            known[frames, index] = found
+        of_location.append(found)
 
-    def innermost(self, stack: int, thread: int | None) -> str | None:
-        """The first name of a stack of a thread; None of one without frames."""
-        if self._by in _THREAD_GROUPS:
-            return self._thread(thread)
-        locations = self._stacks[stack]
-        return self._of_location[locations[0]][0] if locations else None
+    def names(stack: int, _: int | None) -> tuple[str | None, set[str]]:
+        found = list(map(of_location.__getitem__, profile.stacks[stack]))
+        return found[0][0] if found else None, set().union(*found)
 
-    def of(self, stack: int, thread: int | None) -> set[str]:
-        """The names of a stack of a thread, once each."""
-        if self._by in _THREAD_GROUPS:
-            return {self._thread(thread)}
-        return set().union(*map(self._of_location.__getitem__, self._stacks[stack]))
-
-    def _thread(self, index: int | None) -> str:
-        return "(unknown)" if index is None else self._threads[index]
+    return names
 
 
 _BARS = "▁▂▃▄▅▆▇█"

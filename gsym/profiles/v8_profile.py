@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from gsym.profiles import model
 from gsym.profiles.json_input import Node, read_node
-from gsym.profiles.stack_tree import ROOT, StackTree
+from gsym.profiles.model import ROOT, StackTree
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from gsym import Tracer
 from gsym.profiles.opening import read_profile
-from gsym.profiles.perf_script_input import profile_of_lines
+from gsym.profiles.perf_script import profile_of_lines
 from gsym.profiles.recognition import profile_kind
 from gsym.profiles.top import top_rows
 from tests.conftest import find_peer

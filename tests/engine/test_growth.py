@@ -185,7 +185,7 @@ def profile(path):
     from gsym.profiles.opening import read_profile
     from gsym.profiles.firefox import firefox_profile
     from gsym.profiles.outputs import collapsed_lines, speedscope_file
-    from gsym.profiles.pprof_output import pprof_file
+    from gsym.profiles.pprof import pprof_file
     found = read_profile(path)
     list(collapsed_lines(found))
     speedscope_file(found)

@@ -12,7 +12,7 @@ from gsym.cli.main import main
 from gsym.modules.key import elf_debug_id
 from gsym.profiles.model import Mapping, ProfileBuilder, read_module_id
 from gsym.profiles.opening import read_profile
-from gsym.profiles.pprof_output import pprof_file
+from gsym.profiles.pprof import pprof_file
 from tests.fxt.traces import run
 from tests.inputs import elf, macho, perf_data
 from tests.profiles.json_profiles import firefox

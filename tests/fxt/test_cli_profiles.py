@@ -12,7 +12,7 @@ import pytest
 
 from gsym.cli.verbs.trace_convert import ALL_FORMS
 from gsym.profiles.opening import read_profile
-from gsym.profiles.pprof_output import pprof_file
+from gsym.profiles.pprof import pprof_file
 from tests.fxt.traces import LOADED, profile_trace, run
 from tests.profiles.loaded_program import Seen, build, run as run_program
 from tests.profiles.profiles import small_profile

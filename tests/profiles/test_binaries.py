@@ -19,7 +19,7 @@ from gsym.profiles.binaries import (
     module_at,
 )
 from gsym.profiles.opening import read_profile
-from gsym.profiles.pprof_output import pprof_file
+from gsym.profiles.pprof import pprof_file
 from gsym.profiles.symbolizing import GUESSED, symbolize
 from tests.conftest import find_peer
 from tests.profiles.loaded_program import CHAIN, build, frames, profile_of, run

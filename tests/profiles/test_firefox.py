@@ -10,7 +10,7 @@ from hypothesis import given
 
 from gsym.profiles.firefox import default_value, firefox_profile
 from gsym.profiles.model import Profile, ValueType
-from gsym.profiles.perf_script_input import profile_of_lines
+from gsym.profiles.perf_script import profile_of_lines
 from tests.profiles.profiles import MODULE, profiles, small_profile
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.profiles import input_bytes, json_input, stack_tree
+from gsym.profiles import input_bytes, json_input, model
 from gsym.profiles.durations import OVERLAPPING
 from gsym.profiles.json_input import json_members
 from gsym.profiles.model import SAMPLES, TIME, ValueType
@@ -595,7 +595,7 @@ def test_a_text_in_pieces_is_the_same(
 def test_stacks_of_a_deep_tree_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stack_tree, "MOST_ENTRIES", 10_000)
+    monkeypatch.setattr(model, "MOST_ENTRIES", 10_000)
     count = 1000  # the stacks of a chain have as many frames as its square has
     begins = [{"ph": "B", "name": "f", "ts": at} for at in range(count)]
     nodes = [call(number, "f", (number + 1,)) for number in range(count)]

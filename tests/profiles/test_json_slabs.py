@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError, UnsupportedError
+from gsym.profiles.input_bytes import SLABS_MAGIC
 from gsym.profiles.opening import read_profile
-from gsym.profiles.recognition import SLABS_MAGIC, profile_kind
+from gsym.profiles.recognition import profile_kind
 from tests.profiles.json_profiles import firefox
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from gsym.profiles.opening import (
     ProfileOptions,
     read_profile,
 )
-from gsym.profiles.pprof_output import pprof_file
+from gsym.profiles.pprof import pprof_file
 from gsym.profiles.recognition import profile_kind
 from tests.inputs import perf_data
 from tests.profiles import json_profiles, otlp_messages, pprof_messages

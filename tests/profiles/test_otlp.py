@@ -20,8 +20,7 @@ from gsym.profiles.model import (
     ValueType,
 )
 from gsym.profiles.opening import ProfileOptions
-from gsym.profiles.otlp import profile_of
-from gsym.profiles.otlp_input import read_otlp
+from gsym.profiles.otlp import profile_of, read_otlp
 from gsym.profiles.recognition import profile_kind
 from gsym.profiles.symbolizing import symbolize
 from tests.profiles.otlp_messages import (

@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 from gsym.profiles import perf_places
 from gsym.profiles.model import ProfileBuilder
 from gsym.profiles.perf_places import MOST_MAPPINGS, ModulePlaces, PerfFacts, _Loaded
-from gsym.profiles.perf_script import PerfFrame, PerfMapping
+from gsym.profiles.perf_reader import PerfMapping
+from gsym.profiles.perf_script import PerfFrame
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 

@@ -8,11 +8,9 @@ import pytest
 
 from gsym.errors import FormatError
 from gsym.profiles.perf_layout import is_perf_script
+from gsym.profiles.perf_reader import PerfCommand, PerfFork, PerfMapping
 from gsym.profiles.perf_script import (
-    PerfCommand,
-    PerfFork,
     PerfFrame,
-    PerfMapping,
     PerfSample,
     UnknownLines,
     parse_perf_script,

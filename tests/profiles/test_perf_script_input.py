@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
-from gsym.profiles import perf_script_input
+from gsym.profiles import perf_script
 from gsym.profiles.input_bytes import MOST_CHARACTERS, lines_of
 from gsym.profiles.model import (
     SAMPLES,
@@ -22,7 +22,7 @@ from gsym.profiles.model import (
     ValueType,
 )
 from gsym.profiles.opening import ProfileOptions, errors_named, read_profile
-from gsym.profiles.perf_script_input import (
+from gsym.profiles.perf_script import (
     profile_of_lines,
     read_build_ids,
     read_perf_script,
@@ -224,7 +224,7 @@ def test_the_size_of_a_list_of_build_ids_is_limited(
     path = tmp_path / "ids"
     path.write_text(f"{ID} /opt/app\n")
     most = path.stat().st_size - beyond
-    monkeypatch.setattr(perf_script_input, "_MOST_LIST_BYTES", most)
+    monkeypatch.setattr(perf_script, "_MOST_LIST_BYTES", most)
     if not beyond:
         assert read_build_ids(path) == {"/opt/app": ID}
         return

@@ -21,8 +21,7 @@ from gsym.profiles.model import (
     ValueType,
 )
 from gsym.profiles.opening import ProfileOptions
-from gsym.profiles.pprof import decode, profile_of, read_pprof
-from gsym.profiles.pprof_output import pprof_file
+from gsym.profiles.pprof import decode, pprof_file, profile_of, read_pprof
 from gsym.profiles.protobuf import message_types
 from tests.profiles.pprof_messages import START, message
 from tests.profiles.symbols import BUILD_ID

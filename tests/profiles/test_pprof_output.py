@@ -17,8 +17,7 @@ from gsym.profiles.model import (
     ProfileBuilder,
     ValueType,
 )
-from gsym.profiles.pprof import profile_of
-from gsym.profiles.pprof_output import pprof_file
+from gsym.profiles.pprof import pprof_file, profile_of
 from tests.conftest import find_peer
 from tests.profiles.profiles import TYPES, profiles, small_profile
 

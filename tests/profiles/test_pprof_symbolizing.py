@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.profiles import pprof
-from gsym.profiles.pprof import profile_of
-from gsym.profiles.pprof_output import symbolize_pprof
+from gsym.profiles.pprof import profile_of, symbolize_pprof
 from gsym.profiles.protobuf import unknown_fields
 from tests.profiles.pprof_messages import message
 from tests.profiles.symbols import Modules

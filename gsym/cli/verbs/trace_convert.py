@@ -283,7 +283,7 @@ def symbolize(values: Values) -> int:
 
 
 def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Profile]:
-    from gsym.profiles.pprof_output import symbolize_pprof
+    from gsym.profiles.pprof import symbolize_pprof
 
     modules, binaries = open_profile_modules(values)
     return symbolize_pprof(

@@ -107,7 +107,7 @@ class ProfileInput:
             return opening.ProfileOptions()
         path = values.text("--build-ids")
         if path is not None:
-            from gsym.profiles.perf_script_input import read_build_ids
+            from gsym.profiles.perf_script import read_build_ids
 
             build_ids = read_build_ids(path)
         return opening.ProfileOptions(
