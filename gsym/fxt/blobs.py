@@ -9,9 +9,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    _Head = tuple[int | None, str, str, int | None]
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 class Stream(NamedTuple):
@@ -21,7 +19,7 @@ class Stream(NamedTuple):
     category: str  # of large blobs; "" for others
     name: str  # of the blobs
     type: int | None  # as in `Blob`, the first one's; None for large blobs
-    pieces: tuple[bytes | memoryview, ...]  # their data
+    pieces: Sequence[bytes | memoryview]  # their data
 
 
 BLOB_TYPES = {1: "data", 2: "last_branch", 3: "perfetto"}
@@ -35,28 +33,26 @@ class Blobs:
     """
 
     def __init__(self) -> None:
-        # Each with all of its fields except the pieces.
-        self._streams: list[tuple[_Head, list[bytes | memoryview]]] = []
+        self._streams: list[Stream] = []
         self._by_name: dict[tuple[int | None, str], list[bytes | memoryview]] = {}
 
     def add(self, record: Record) -> None:
         """Take the data of a record, if it has some."""
-        head: _Head
         if isinstance(record, Blob):
             key = record.provider, record.name
             if key not in self._by_name:
-                head = record.provider, "", record.name, record.type
-                self._streams.append((head, self._by_name.setdefault(key, [])))
+                pieces = self._by_name[key] = []
+                self._streams.append(Stream(key[0], "", key[1], record.type, pieces))
             self._by_name[key].append(record.data)
         elif isinstance(record, LargeBlob):
-            head = record.provider, record.category, record.name, None
-            self._streams.append((head, [record.data]))
+            head = record.provider, record.category, record.name
+            self._streams.append(Stream(*head, None, (record.data,)))
         elif begins_trace(record):
             self._by_name.clear()
 
     def streams(self) -> Iterator[Stream]:
         """The streams, in the order of their first pieces."""
-        return (Stream(*head, tuple(pieces)) for head, pieces in self._streams)
+        return iter(self._streams)
 
 
 # Characters that not all systems allow in file names; a leading dot hides a file.

@@ -5,8 +5,15 @@ from __future__ import annotations
 from itertools import chain, compress, repeat
 
 from gsym.engine.native import check, ffi, lib, new_error, to_str
-from gsym.fxt.layouts import LAYOUTS, Layout, process_field
-from gsym.fxt.records import ARGUMENT_TYPES, EVENT_KINDS, Argument, Event
+from gsym.fxt.records import (
+    ARGUMENT_TYPES,
+    EVENT_KINDS,
+    LAYOUTS,
+    Argument,
+    Event,
+    Layout,
+    process_field,
+)
 from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()

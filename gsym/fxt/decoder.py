@@ -12,7 +12,7 @@ from gsym.arguments import strings_of
 from gsym.engine.native import check, ffi, lib, new_error, to_bytes
 from gsym.errors import FormatError
 from gsym.fxt.columns import MOST_COPIED_SIZE, Columns, Texts
-from gsym.fxt.layouts import KINDS
+from gsym.fxt.records import KINDS
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
@@ -61,12 +61,10 @@ def set_filter(reader: Any, chosen: Filter, error: Any) -> None:
     threads = ffi.new("uint64_t[]", list(chosen.threads))
     categories = ffi.from_buffer("char[]", _joined("categories", chosen.categories))
     names = ffi.from_buffer("char[]", _joined("names", chosen.names))
-    wanted = ffi.new("gsym_fxt_filter *")
-    wanted.from_ns, wanted.to_ns = chosen.from_ns, chosen.to_ns
-    wanted.processes, wanted.process_count = processes, len(processes)
-    wanted.threads, wanted.thread_count = threads, len(threads)
-    wanted.categories, wanted.categories_size = categories, len(categories)
-    wanted.names, wanted.names_size = names, len(names)
+    koids = processes, len(processes), threads, len(threads)
+    texts = categories, len(categories), names, len(names)
+    span = chosen.from_ns, chosen.to_ns
+    wanted = ffi.new("gsym_fxt_filter *", (*span, *koids, *texts))
     check(lib.gsym_fxt_reader_set_filter(reader, wanted, error), error)
 
 

@@ -30,7 +30,6 @@ CONTEXT = (
     fxt.TraceInfo,
     fxt.UserspaceObject,
 )
-_SCHEDULING = (fxt.ContextSwitch, fxt.LegacyContextSwitch, fxt.ThreadWakeup)
 _ODD = frozenset("?[\0")
 _MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts
 
@@ -117,27 +116,21 @@ class RecordSelection:
 
     def _threads_of(self, record: Any) -> Iterable[_Thread]:
         """Whose a record is."""
-        if hasattr(record, "process") and hasattr(record, "thread"):
-            return ((record.process, record.thread),)
-        if isinstance(record, _SCHEDULING):
-            return self._scheduled(record)
-        if isinstance(record, fxt.UserspaceObject):
-            return ((record.process, None),)
-        if isinstance(record, fxt.KernelObject) and record.type in {PROCESS, THREAD}:
-            is_process = record.type == PROCESS
-            return ((record.koid, None),) if is_process else (self._of(record.koid),)
-        return ()
-
-    def _scheduled(self, record: Any) -> Iterable[_Thread]:
-        """The threads that a record of the scheduler is about."""
+        process = getattr(record, "process", None)
+        if process is not None:
+            return ((process, getattr(record, "thread", None)),)
         if isinstance(record, fxt.LegacyContextSwitch):
             return (
                 (record.outgoing_process, record.outgoing_thread),
                 (record.incoming_process, record.incoming_thread),
             )
+        threads: tuple[int, ...] = ()
         if isinstance(record, fxt.ContextSwitch):
-            return self._of(record.outgoing_thread), self._of(record.incoming_thread)
-        return (self._of(record.thread),)
-
-    def _of(self, thread: int) -> _Thread:
-        return self._objects.process_of(thread), thread
+            threads = record.outgoing_thread, record.incoming_thread
+        elif isinstance(record, fxt.ThreadWakeup):
+            threads = (record.thread,)
+        elif isinstance(record, fxt.KernelObject) and record.type == PROCESS:
+            return ((record.koid, None),)
+        elif isinstance(record, fxt.KernelObject) and record.type == THREAD:
+            threads = (record.koid,)
+        return [(self._objects.process_of(thread), thread) for thread in threads]

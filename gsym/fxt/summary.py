@@ -7,8 +7,8 @@ from itertools import compress
 
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.fxt import records as fxt
-from gsym.fxt.layouts import LAYOUTS
 from gsym.fxt.objects import PROCESS, THREAD, Objects
+from gsym.fxt.records import LAYOUTS
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 

@@ -12,7 +12,7 @@ from operator import itemgetter
 from gsym.engine.native import lib
 from gsym.errors import LimitError
 from gsym.fxt import records as fxt
-from gsym.fxt.layouts import LAYOUTS, Layout, Part, process_field
+from gsym.fxt.records import LAYOUTS, Layout, Part, process_field
 from gsym.model import UINT64_END
 
 TYPE_CHECKING = bool()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from stat import S_ISREG
 
 from gsym.containers import DEBUG_DIRECTORIES
@@ -153,18 +154,18 @@ def module_at(
     return PathModule(key.code_id.lower(), module, unsure)
 
 
+# Neither is found in what is not a binary, or not readable: there may be another one.
+_FAILURES = (GsymError, OSError, ValueError)
+
+
 def _segments(path: str, match: FileMatch) -> _Found:
-    try:
+    with suppress(*_FAILURES):
         data = choose_slice(map_file(path), path, match.architecture)
         return _Found(load_segments(data, path), match.unsure)
-    except (GsymError, OSError, ValueError):
-        # Not a binary, or not readable: there may be another one.
-        return _Found()
+    return _Found()
 
 
 def _functions(path: str, match: FileMatch) -> Functions:
-    try:
-        with open_slice(path, match.architecture) as binary:
-            return Functions(binary.base_address or 0, binary.function_starts())
-    except (GsymError, OSError, ValueError):
-        return Functions()
+    with suppress(*_FAILURES), open_slice(path, match.architecture) as binary:
+        return Functions(binary.base_address or 0, binary.function_starts())
+    return Functions()

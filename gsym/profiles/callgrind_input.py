@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
     # Costs of each event.
     _Costs = list[int]
+    # Path and line in a function; the path is another one where code is inlined.
+    _Place = tuple[str, int]
 
 _NUMBER = r"(?:0x[0-9a-fA-F]{1,16}|\d{1,19})"
 _COSTS = regex(
@@ -76,13 +78,6 @@ class _Function(NamedTuple):
     module: str
 
 
-class _Place(NamedTuple):
-    """A line of a function; the path is another one where code is inlined."""
-
-    path: str
-    line: int
-
-
 class _Call(NamedTuple):
     """A call of a function; costs are those of all of this kind."""
 
@@ -97,16 +92,6 @@ class _Graph:
         self.own: dict[_Function, dict[_Place, _Costs]] = {}
         self.calls: dict[_Function, dict[_Call, _Costs]] = {}
         self.events = events
-
-    def add(self, function: _Function, place: _Place, costs: Iterable[int]) -> None:
-        """Add costs to those of a line."""
-        places = self.own.setdefault(function, {})
-        _add(places.setdefault(place, [0] * self.events), costs)
-
-    def add_call(self, caller: _Function, call: _Call, costs: Iterable[int]) -> None:
-        """Add costs of what is called."""
-        calls = self.calls.setdefault(caller, {})
-        _add(calls.setdefault(call, [0] * self.events), costs)
 
     def order(self) -> tuple[list[_Function], set[tuple[_Function, _Function]]]:
         """All functions, callers first, and the calls that lead back to a caller."""
@@ -230,15 +215,17 @@ class _Reader:
         graph = self.graphs.setdefault(self._thread, _Graph(len(self._events)))
         now = self._now
         function = _Function(now["fn"], now["fl"], now["ob"])
-        place = _Place(now["fi"], max(self._last.get("line", 0), 0))
+        place = now["fi"], max(self._last.get("line", 0), 0)
         if self._is_call:
             path, module = now["cfi"] or now["fi"], now["cob"] or now["ob"]
             callee = _Function(now["cfn"], path, module)
-            graph.add_call(function, _Call(place, callee), costs)
+            calls = graph.calls.setdefault(function, {})
+            _add(calls.setdefault(_Call(place, callee), [0] * graph.events), costs)
             now.update(dict.fromkeys(("cfn", "cfi", "cob"), ""))
             self._is_call = False
         else:
-            graph.add(function, place, costs)
+            places = graph.own.setdefault(function, {})
+            _add(places.setdefault(place, [0] * graph.events), costs)
 
     def finish(self) -> Profile:
         """The profile of all that was taken."""
@@ -345,7 +332,8 @@ class _Ways:
         address = _PLAIN_ADDRESS.fullmatch(function.name)
         if address is not None:
             return builder.location(int(address["address"], 16), mapping)
-        frame = Frame(function.name, path=place.path, line=line_of(place.line))
+        path, line = place
+        frame = Frame(function.name, path=path, line=line_of(line))
         return builder.function(frame, mapping)
 
 

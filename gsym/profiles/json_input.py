@@ -60,8 +60,7 @@ def json_members(
         return
     if start != "{":
         raise text.error("expected an object")
-    text.skip()
-    while text.next() != "}":
+    for _ in text.stops("}"):
         name = text.value()
         if not isinstance(name, str) or text.next() != ":":
             raise text.error("expected a name and ':'")
@@ -70,10 +69,6 @@ def json_members(
             yield from ((name, item) for item in text.items())
         else:
             yield name, text.value()
-        if text.next() == ",":
-            text.skip()
-        elif text.next() != "}":
-            raise text.error("expected ',' or '}'")
 
 
 class _Text:
@@ -101,25 +96,29 @@ class _Text:
         """Skip a character."""
         self._at += 1
 
+    def stops(self, end: str, *, may_be_cut: bool = False) -> Iterator[None]:
+        """Stop at each item between brackets, to be read before the next one."""
+        self.skip()
+        ends = (end, "") if may_be_cut else (end,)
+        while self.next() not in ends:
+            yield
+            if self.next() == ",":
+                self.skip()
+            elif self.next() not in ends:
+                raise self.error(f"expected ',' or '{end}'")
+        self.skip()
+
     def items(self, *, may_be_cut: bool = False) -> Iterator[Any]:
         """The items of a list; None for what is behind a cut."""
-        self.skip()
-        while self.next() != "]":
-            if may_be_cut and not self.next():
-                return
+        for _ in self.stops("]", may_be_cut=may_be_cut):
             try:
                 value = self.value()
             except FormatError:
-                if may_be_cut and not self._more():
-                    yield None
-                    return
-                raise
+                if not may_be_cut or self._more():
+                    raise
+                yield None
+                return
             yield value
-            if self.next() == ",":
-                self.skip()
-            elif self.next() != "]" and not (may_be_cut and not self.next()):
-                raise self.error("expected ',' or ']'")
-        self.skip()
 
     def value(self) -> Any:
         """The next value."""

@@ -12,7 +12,7 @@ from gsym.errors import LimitError
 from gsym.modules.key import has_id
 from gsym.profiles.model import Profile, module_key
 from gsym.profiles.otlp import read_dictionary
-from gsym.profiles.protobuf import decode_message, message_types
+from gsym.profiles.protobuf import StringTable, decode_message, message_types
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -110,11 +110,9 @@ class _Functions:
         self._tables = tables
         self._path_map = path_map
         self._numbers: dict[tuple[str, str, str], int] = {}
-        # Entry 0 of a table means none.
-        for table in (tables.function_table, tables.string_table):
-            if not table:
-                table.append(b"")
-        self._texts = {text: index for index, text in enumerate(tables.string_table)}
+        if not tables.function_table:
+            tables.function_table.append(b"")  # entry 0 means none
+        self._text = StringTable(tables.string_table).number
 
     def number(self, frame: Frame) -> int:
         """The index of the function of a frame."""
@@ -129,12 +127,4 @@ class _Functions:
                 filename_strindex=self._text(path),
             )
             self._tables.function_table.append(function.SerializeToString())
-        return found
-
-    def _text(self, text: str) -> int:
-        data = text.encode("utf-8", "replace")
-        found = self._texts.get(data)
-        if found is None:
-            found = self._texts[data] = len(self._tables.string_table)
-            self._tables.string_table.append(data)
         return found

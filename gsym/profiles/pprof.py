@@ -24,7 +24,12 @@ from gsym.patterns import regex
 from gsym.profiles import model
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import Profile, id_text
-from gsym.profiles.protobuf import MessageTables, decode_message, message_types
+from gsym.profiles.protobuf import (
+    MessageTables,
+    StringTable,
+    decode_message,
+    message_types,
+)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -289,32 +294,6 @@ def _pop(labels: list[tuple[str, str | int, str]], key: str, kind: type) -> Any:
     return None
 
 
-class StringTable:
-    """The string table of a message, which may have texts already.
-
-    Args:
-        message: A `Profile` message of pprof; it gets the empty text, which comes first
-            in all of them.
-    """
-
-    def __init__(self, message: Any) -> None:
-        self._table = message.string_table
-        if not self._table:
-            self._table.append(b"")
-        self._numbers: dict[bytes, int] = {}
-        for number, text in enumerate(self._table):
-            self._numbers.setdefault(text, number)
-
-    def number(self, text: str) -> int:
-        """The index of a text, which is added if it is new."""
-        encoded = text.encode("utf-8", "replace")
-        found = self._numbers.get(encoded)
-        if found is None:
-            found = self._numbers[encoded] = len(self._table)
-            self._table.append(encoded)
-        return found
-
-
 class FunctionTable:
     """The functions of a message, which may have some already."""
 
@@ -334,8 +313,10 @@ class FunctionTable:
         """Add lines to a location, and set the flags of its mapping."""
         for frame in frames:
             location.line.add(function_id=self._id(frame), line=frame.line)
-        mapping = self._mapping(location.mapping_id) if frames else None
-        if mapping is not None:
+        if self._mappings is None:
+            self._mappings = {each.id: each for each in self._message.mapping}
+        mapping = self._mappings.get(location.mapping_id)
+        if frames and mapping is not None:
             mapping.has_functions |= any(frame.name for frame in frames)
             mapping.has_filenames |= any(frame.path for frame in frames)
             mapping.has_line_numbers |= any(frame.line for frame in frames)
@@ -348,16 +329,9 @@ class FunctionTable:
         found = self._ids.get(key)
         if found is None:
             found = self._ids[key] = self._last_id = self._last_id + 1
-            name, system_name, path = key
-            self._message.function.add(
-                id=found, name=name, system_name=system_name, filename=path
-            )
+            made = self._message.function.add(id=found)
+            made.name, made.system_name, made.filename = key
         return found
-
-    def _mapping(self, number: int) -> Any:
-        if self._mappings is None:
-            self._mappings = {each.id: each for each in self._message.mapping}
-        return self._mappings.get(number)
 
 
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with a header without a time
@@ -398,7 +372,7 @@ class _Writer:
 
     def __init__(self, message: Any) -> None:
         self._message = message
-        self._texts = StringTable(message)
+        self._texts = StringTable(message.string_table)
         self._functions = FunctionTable(message, self._texts)
 
     def write(self, profile: Profile, *, merge: bool) -> None:
@@ -553,7 +527,7 @@ def symbolize_pprof(
             places.locations[index] = returned
     assume_ids(profile, None)
     symbolize(profile, modules, binaries)
-    functions = FunctionTable(message, StringTable(message))
+    functions = FunctionTable(message, StringTable(message.string_table))
     for location, known in zip(message.location, profile.locations, strict=True):
         if known.frames and not location.line:
             functions.add_lines(location, known.frames)

@@ -178,6 +178,31 @@ def _fault(kind: Any, data: bytes, path: str | None) -> int | None:
     return 0
 
 
+class StringTable:
+    """The texts of a message, which may have some already; the empty one comes first.
+
+    Args:
+        texts: A field of the message.
+    """
+
+    def __init__(self, texts: Any) -> None:
+        self._table = texts
+        if not texts:
+            texts.append(b"")
+        self._numbers: dict[bytes, int] = {}
+        for number, text in enumerate(texts):
+            self._numbers.setdefault(text, number)
+
+    def number(self, text: str) -> int:
+        """The index of a text, which is added if it is new."""
+        encoded = text.encode("utf-8", "replace")
+        found = self._numbers.get(encoded)
+        if found is None:
+            found = self._numbers[encoded] = len(self._table)
+            self._table.append(encoded)
+        return found
+
+
 class MessageTables:
     """The tables of the message of a profile, whose indexes are checked."""
 

@@ -15,7 +15,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 FILE, META_INFO, FILE2, INIT_MAP = 128, 129, 132, 134
 """Numbers of features."""
@@ -86,33 +86,32 @@ _Read = tuple[str, int, int, list[tuple[int, int, str]]]
 
 def _read_message(data: bytes, _order: str) -> _Read:
     """The path, type, shift and symbols of a file, as a message of protobuf."""
-    path, kind, least, place = "", 0, 0, 0
+    numbers, texts = _fields(data)
     symbols = []
-    for name, value in _fields(data):
-        if name == _PATH and isinstance(value, bytes):
-            path = value.decode("utf-8", "replace")
-        elif name == _TYPE and isinstance(value, int):
-            kind = value
-        elif name == _LEAST_ADDRESS and isinstance(value, int):
-            least = value
-        elif name == _SYMBOL and isinstance(value, bytes):
-            own = dict(_fields(value))
-            start, size, text = own.get(1, 0), own.get(2, 0), own.get(3, b"")
-            if isinstance(start, int) and isinstance(size, int):
-                shown = text.decode("utf-8", "replace") if type(text) is bytes else ""
-                symbols.append((start, start + size, shown))
-        elif name in _PLACES and isinstance(value, bytes):
-            found = dict(_fields(value)).get(1, 0)
-            place = found if isinstance(found, int) else 0
-    return path, kind, _shift(kind, least, place), symbols
+    for symbol in texts.get(_SYMBOL, ()):
+        own, names = _fields(symbol)
+        start, name = own.get(1, 0), names.get(3, (b"",))[-1]
+        end = start + own.get(2, 0)
+        symbols.append((start, end, name.decode("utf-8", "replace")))
+    path = texts.get(_PATH, (b"",))[-1].decode("utf-8", "replace")
+    kind, place = numbers.get(_TYPE, 0), 0
+    for number in _PLACES & texts.keys():
+        place = _fields(texts[number][-1])[0].get(1, 0)
+    shift = _shift(kind, numbers.get(_LEAST_ADDRESS, 0), place)
+    return path, kind, shift, symbols
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+def _fields(data: bytes) -> tuple[dict[int, int], dict[int, list[bytes]]]:
+    """The numbers in a message, and the texts and messages."""
+    numbers: dict[int, int] = {}
+    texts: dict[int, list[bytes]] = {}
     for field in each_field(data):
         if field.wire_type == LENGTH_DELIMITED:
-            yield field.number, data[field.content : field.end]
+            content = data[field.content : field.end]
+            texts.setdefault(field.number, []).append(content)
         else:
-            yield field.number, varint(data, field.content, field.start)[0]
+            numbers[field.number], _ = varint(data, field.content, field.start)
+    return numbers, texts
 
 
 def _read_struct(data: bytes, order: str) -> _Read:

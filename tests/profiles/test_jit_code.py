@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.profiles.opening import ProfileOptions
-from gsym.profiles.perf_data_input import read_perf_data
+from gsym.profiles.perf_data import read_perf_data
 from tests.inputs import perf_data as p
 
 if TYPE_CHECKING:

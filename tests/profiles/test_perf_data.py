@@ -13,7 +13,7 @@ from gsym.errors import FormatError
 from gsym.profiles import perf_data
 from gsym.profiles.model import SAMPLES, Thread, ValueType
 from gsym.profiles.opening import ProfileOptions, errors_named, read_profile
-from gsym.profiles.perf_data_input import read_perf_data
+from gsym.profiles.perf_data import read_perf_data
 from tests.inputs import perf_data as p
 
 if sys.version_info >= (3, 14):

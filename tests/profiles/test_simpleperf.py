@@ -9,7 +9,7 @@ import pytest
 
 from gsym.errors import FormatError
 from gsym.profiles.opening import ProfileOptions
-from gsym.profiles.perf_data_input import read_perf_data
+from gsym.profiles.perf_data import read_perf_data
 from gsym.profiles.simpleperf import FILE, FILE2, INIT_MAP, META_INFO, read_symbols
 from tests.inputs import perf_data as p
 
