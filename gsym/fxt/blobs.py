@@ -52,7 +52,7 @@ class Blobs:
 
     def streams(self) -> Iterator[Stream]:
         """The streams, in the order of their first pieces."""
-        return iter(self._streams)
+        return (each._replace(pieces=tuple(each.pieces)) for each in self._streams)
 
 
 # Characters that not all systems allow in file names; a leading dot hides a file.

@@ -134,7 +134,8 @@ class ChromeJson:
         self._events = SortedSpool()
         self._scheduling = SchedulingText(SortedSpool())
         self._objects = Objects()
-        self._processes: dict[int, str] = {}
+        # Names by koid, of threads also by that of the process if it is said.
+        self._processes: dict[tuple[int | None, int], str] = {}
         self._threads: dict[tuple[int | None, int], str] = {}
         self._koids: set[int] = set()
         self._numbers: dict[int, int] = {}  # of koids that Perfetto would truncate
@@ -205,12 +206,11 @@ class ChromeJson:
             self._add(_of_blob(record))
         elif isinstance(record, fxt.KernelObject) and record.type in {PROCESS, THREAD}:
             self._koids.add(record.koid)
-            if record.type == PROCESS:
-                _keep_longest(self._processes, record.koid, record.name)
-            else:
-                key = _process(record), record.koid
-                _keep_longest(self._threads, key, record.name)
-        elif not isinstance(record, _CONTEXT):
+            key = _process(record) if record.type == THREAD else None, record.koid
+            names = self._threads if record.type == THREAD else self._processes
+            # The longest one, for some writers cut names off.
+            names[key] = max(names.get(key, ""), record.name, key=len)
+        elif not isinstance(record, fxt.TABLES):
             self.left_out[fxt.kind_of(record)] += 1
 
     def _add(self, event: dict[str, Any]) -> None:
@@ -229,7 +229,9 @@ class ChromeJson:
 
     def _names(self) -> Iterator[dict[str, Any]]:
         """The events that name processes and threads."""
-        for koid, name in sorted(self._processes.items()):
+        for koid, name in sorted(
+            (koid, each) for (_, koid), each in self._processes.items()
+        ):
             made = {"ph": "M", "name": "process_name", "pid": koid, "tid": 0}
             yield {**made, "args": {"name": _text(name)}}
         for (stated, thread), name in self._threads.items():
@@ -351,15 +353,6 @@ class ChromeJson:
 
 
 _SCHEDULING = (fxt.ContextSwitch, fxt.LegacyContextSwitch, fxt.ThreadWakeup)
-# Already applied to all other records.
-_CONTEXT = (
-    fxt.Initialization,
-    fxt.ProviderInfo,
-    fxt.ProviderSection,
-    fxt.String,
-    fxt.Thread,
-    fxt.TraceInfo,
-)
 _LINKS = ("cat", "name", "id", "id2")
 
 
@@ -379,9 +372,8 @@ def _of_event(event: fxt.Event) -> dict[str, Any]:
     made = {**_head(event), "ph": _PHASES[kind]}
     if kind == "instant":
         made["s"] = "t"
-    elif kind == "counter":
-        if event.id:
-            made["id"] = f"{event.id:#x}"
+    elif kind == "counter" and event.id:
+        made["id"] = f"{event.id:#x}"
     elif kind == "duration_complete":
         made[_END] = event.end_ns or 0
     elif kind.startswith("async"):
@@ -455,16 +447,10 @@ def _keep_apart(begin: dict[str, Any]) -> None:
 
 def _process(thread: fxt.KernelObject) -> int | None:
     """The process that the description of a thread names."""
-    for argument in thread.args:
-        if argument.name == "process" and argument.type == "koid":
-            return int(argument.value or 0)
-    return None
-
-
-def _keep_longest(names: dict[Any, str], key: Any, name: str) -> None:
-    """Keep a name, for some writers cut names off."""
-    if len(name) > len(names.get(key, "")) or key not in names:
-        names[key] = name
+    found = (
+        int(each.value or 0) for each in thread.args if each[:2] == ("process", "koid")
+    )
+    return next(found, None)
 
 
 def _arguments(arguments: tuple[fxt.Argument, ...], shown: Any) -> dict[str, Any]:
@@ -583,7 +569,5 @@ def _named(task: _Task, koid: int) -> tuple[str, int]:
 
 def _weight(arguments: tuple[Argument, ...], name: str) -> int:
     """The priority that an argument has; 0 without one."""
-    for argument in arguments:
-        if argument.name == name and argument.type in _INTEGERS:
-            return int(argument.value or 0)
-    return 0
+    found = (each for each in arguments if each.name == name and each.type in _INTEGERS)
+    return next((int(each.value or 0) for each in found), 0)

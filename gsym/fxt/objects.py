@@ -88,7 +88,6 @@ class Objects:
             known = self._kernel.get(key)
             if known is None or len(record.name) >= len(known.name):
                 self._kernel[key] = record
-        if record.type == THREAD:
-            for argument in record.args:
-                if argument.name == "process" and isinstance(argument.value, int):
-                    self._processes[record.koid] = argument.value
+        for name, _, value in record.args if record.type == THREAD else ():
+            if name == "process" and isinstance(value, int):
+                self._processes[record.koid] = value

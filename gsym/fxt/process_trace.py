@@ -209,19 +209,18 @@ class ProcessTrace:
         output: TraceOutput,
         name: str,
         lose: Callable[[str], None],
-        *,
-        is_first: bool = True,
         is_idle: Callable[[], bool] | None = None,
     ) -> None:
         self.output = output
-        self._is_idle = is_idle  # whether to write what is held now; None: never
+        # Whether to write what is held now; None: never, as the first process does.
+        self._is_idle = is_idle
         self.process: int = os.getpid()  # its koid
         self._append = output.append
         self._records = output.records
         self._tables = ProcessTables(output.append, output.lock, lose)
         self._lose = lose
         self._add_arguments = ArgumentWords(self._tables).add
-        if is_first:
+        if is_idle is None:
             self.put(fxt.TraceInfo(0, 0x16547846))
         self.put(fxt.ProviderInfo(name, self.process))
         self.put(fxt.Initialization(_SECOND))

@@ -60,7 +60,7 @@ class RecordText:
         self._objects = objects or Objects()
         # The text after the kind.
         self._makers: dict[str, Callable[[Any], str]] = {
-            "backtrace": lambda r: f"{self._thread(r)}  {_addresses(r.frames)}",
+            "backtrace": lambda r: f"{self._thread(r)}  {' '.join(map(hex, r.frames))}",
             "blob": lambda r: (
                 f"{_text(r.name)} {BLOB_TYPES.get(r.type, f'type {r.type}')}"
                 f" {_size(r.data)}"
@@ -94,7 +94,11 @@ class RecordText:
                 f"{self._name(r.process, r, PROCESS)}  {r.module_id} {_text(r.name)}"
                 f" build id {r.build_id.hex()}"
             ),
-            "provider_event": lambda r: f"{r.provider} {_provider_event(r.event)}",
+            "provider_event": lambda r: (
+                f"{r.provider} its buffer was full, records were dropped"
+                if r.event == BUFFER_FULL
+                else f"{r.provider} event {r.event}"
+            ),
             "provider_info": lambda r: f"{r.provider} {_text(r.name)}",
             "provider_section": lambda r: f"{r.provider}",
             "string": lambda r: f"{r.string_index} {_text(r.value)}",
@@ -164,28 +168,18 @@ class RecordText:
             return f"{value:#x}({found.name})" if found else f"{value:#x}"
         if argument.type == "koid":
             return f"#{self._name(value, record)}"
-        if argument.type == "string":
-            return _text(value)
         if argument.type == "blob":
             return f"<{_size(value)}>"
-        return json.dumps(value) if argument.type in {"bool", "null"} else str(value)
+        is_text = argument.type in {"bool", "null", "string"}
+        return _text(value) if is_text else str(value)
 
 
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _text(value: str | bool | None) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _size(data: bytes | memoryview) -> str:
     return f"{len(data)} bytes"
-
-
-def _addresses(frames: tuple[int, ...]) -> str:
-    return " ".join(f"{address:#x}" for address in frames)
-
-
-def _provider_event(event: int) -> str:
-    is_full = event == BUFFER_FULL
-    return "its buffer was full, records were dropped" if is_full else f"event {event}"
 
 
 def _state(record: Any) -> str:
@@ -228,18 +222,17 @@ def record_object(record: Record) -> dict[str, Any]:
 
 def _argument(argument: Argument) -> dict[str, Any]:
     made: dict[str, Any] = {}
-    value = argument.value
-    put_text(made, "name", argument.name)
-    made["type"] = argument.type
+    name, made_type, value = argument
+    put_text(made, "name", name)
+    made["type"] = made_type
     if isinstance(value, str):
         put_text(made, "value", value)
-    elif isinstance(value, bytes):
-        made["value"] = _base64(value)
+        return made
+    if isinstance(value, bytes):
+        value = _base64(value)
     elif isinstance(value, float) and not math.isfinite(value):
-        made["value"] = _NOT_FINITE[str(value)]
-    else:
-        made["value"] = value
-    return made
+        value = _NOT_FINITE[str(value)]
+    return {**made, "value": value}
 
 
 def put_text(made: dict[str, Any], field: str, text: str) -> None:

@@ -90,6 +90,13 @@ class Thread(NamedTuple):
     offset: int = 0
 
 
+# They apply to the records after them.
+TABLES = (
+    *(Initialization, ProviderInfo, ProviderSection),
+    *(String, Thread, TraceInfo),
+)
+
+
 def begins_trace(record: object) -> bool:
     """Whether a record is the magic number, which ends the state of earlier records."""
     return isinstance(record, TraceInfo) and record[:2] == (0, lib.GSYM_FXT_MAGIC)

@@ -18,17 +18,8 @@ if TYPE_CHECKING:
 
 # Records that define the meaning of others.
 CONTEXT = (
-    fxt.Initialization,
-    fxt.KernelObject,
-    fxt.Mmap,
-    fxt.Module,
-    fxt.ProviderEvent,
-    fxt.ProviderInfo,
-    fxt.ProviderSection,
-    fxt.String,
-    fxt.Thread,
-    fxt.TraceInfo,
-    fxt.UserspaceObject,
+    *fxt.TABLES,
+    *(fxt.KernelObject, fxt.Mmap, fxt.Module, fxt.ProviderEvent, fxt.UserspaceObject),
 )
 _ODD = frozenset("?[\0")
 _MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts

@@ -306,17 +306,15 @@ class Tracer:
         self.close()
 
     def _new_process(self, is_idle: Callable[[], bool] | None = None) -> ProcessTrace:
-        output = TraceOutput(self._descriptor, self._lose_records)
-        return ProcessTrace(
-            *(output, self._name, self._lose), is_first=is_idle is None, is_idle=is_idle
-        )
+        def fail(size: int, reason: str) -> None:
+            self._lose(f"bytes that could not be written: {reason}", size)
+
+        output = TraceOutput(self._descriptor, fail)
+        return ProcessTrace(output, self._name, self._lose, is_idle)
 
     def _lose(self, kind: str, times: int = 1) -> None:
         with self._losing:
             self.losses[kind] += times
-
-    def _lose_records(self, size: int, reason: str) -> None:
-        self._lose(f"bytes that could not be written: {reason}", size)
 
     def begin_child(self) -> None:
         """Write as another process from now on; called in the child after a fork."""

@@ -134,10 +134,8 @@ class BpfPrograms:
             left -= last - first
             if left < 0:
                 raise struct.error
-            yield BpfFunction(
-                *(start, end, "_".join(filter(None, ("bpf_prog", tag.hex(), name)))),
-                tuple(lines[first:last]),
-            )
+            whole = "_".join(filter(None, ("bpf_prog", tag.hex(), name)))
+            yield BpfFunction(start, end, whole, tuple(lines[first:last]))
 
     def _lines(
         self, has: int, info: bytes, data: bytes, types: _Types

@@ -24,23 +24,14 @@ from itertools import accumulate
 from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
 from gsym.patterns import regex
+from gsym.profiles import model
 from gsym.profiles.input_bytes import lines_of, read_pieces
-from gsym.profiles.model import (
-    NO_THREAD,
-    Frame,
-    Mapping,
-    ProfileBuilder,
-    Thread,
-    ValueType,
-    line_of,
-)
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 
     # Costs of each event.
@@ -127,7 +118,7 @@ def _add(sums: _Costs, costs: Iterable[int]) -> None:
         sums[index] += cost
 
 
-def read_callgrind(path: str, options: ProfileOptions) -> Profile:
+def read_callgrind(path: str, options: ProfileOptions) -> model.Profile:
     """The profile in a file of callgrind, or of a tool that writes its format."""
     reader = _Reader()
     for line in lines_of(read_pieces(path, options.most_bytes), path):
@@ -141,11 +132,11 @@ class _Reader:
     """Takes the lines of a file."""
 
     def __init__(self) -> None:
-        self.graphs: dict[Thread, _Graph] = {}
-        self._builder = ProfileBuilder(())
+        self.graphs: dict[model.Thread, _Graph] = {}
+        self._builder = model.ProfileBuilder(())
         self._names: tuple[dict[str, str], ...] = ({}, {}, {})
         self._now = dict.fromkeys(_KEYS, "")
-        self._thread = NO_THREAD
+        self._thread = model.NO_THREAD
         self._positions = ["line"]
         self._last: dict[str, int] = {}
         self._events: list[str] = []
@@ -176,14 +167,15 @@ class _Reader:
         elif key == "events":
             self._events = value.split()
             types = (
-                ValueType(each, _UNITS.get(each, "count")) for each in self._events
+                model.ValueType(each, _UNITS.get(each, "count"))
+                for each in self._events
             )
             profile = self._builder.profile
             profile.value_types = tuple(dict.fromkeys((*profile.value_types, *types)))
         elif key == "pid" and value.isdecimal():
-            self._thread = Thread(int(value[:20]), None)
+            self._thread = model.Thread(int(value[:20]), None)
         elif key == "thread" and value.isdecimal():
-            self._thread = Thread(self._thread.process, int(value[:20]))
+            self._thread = model.Thread(self._thread.process, int(value[:20]))
         elif key in {"cmd", "desc"} and value:
             self._builder.profile.comments.append(f"{key}: {value}")
 
@@ -227,10 +219,10 @@ class _Reader:
             places = graph.own.setdefault(function, {})
             _add(places.setdefault(place, [0] * graph.events), costs)
 
-    def finish(self) -> Profile:
+    def finish(self) -> model.Profile:
         """The profile of all that was taken."""
         for thread, graph in self.graphs.items():
-            is_known = thread != NO_THREAD
+            is_known = thread != model.NO_THREAD
             index = self._builder.thread(thread) if is_known else None
             _Ways(graph, self._builder, index).add()
         return self._builder.profile
@@ -248,7 +240,7 @@ class _Ways:
     """Makes stacks of a graph."""
 
     def __init__(
-        self, graph: _Graph, builder: ProfileBuilder, thread: int | None
+        self, graph: _Graph, builder: model.ProfileBuilder, thread: int | None
     ) -> None:
         self._graph = graph
         self._builder = builder
@@ -328,12 +320,14 @@ class _Ways:
         """The location of a line of a function, or of an address without a name."""
         builder, mapping = self._builder, None
         if function.module:
-            mapping = builder.mapping(Mapping(0, UINT64_MAX, 0, 0, function.module))
+            mapping = builder.mapping(
+                model.Mapping(0, UINT64_MAX, 0, 0, function.module)
+            )
         address = _PLAIN_ADDRESS.fullmatch(function.name)
         if address is not None:
             return builder.location(int(address["address"], 16), mapping)
         path, line = place
-        frame = Frame(function.name, path=path, line=line_of(line))
+        frame = model.Frame(function.name, path=path, line=model.line_of(line))
         return builder.function(frame, mapping)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_END
+from gsym.profiles import model
 from gsym.profiles.durations import DurationStacks
 from gsym.profiles.input_bytes import read_pieces
 from gsym.profiles.json_input import (
@@ -26,20 +27,6 @@ from gsym.profiles.json_input import (
     scaled,
     text_of,
 )
-from gsym.profiles.model import (
-    NO_THREAD,
-    ROOT,
-    SAMPLES,
-    SPACE,
-    TIME,
-    Frame,
-    Mapping,
-    ProfileBuilder,
-    StackTree,
-    Thread,
-    line_of,
-    placed_frame,
-)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -47,24 +34,23 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from typing import Any
 
-    from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 
     _Id = int | str | None
     # A part of a profile of V8: its time, whether it is the begin, its event and data.
     _V8Piece = tuple[int | Decimal, bool, dict[str, Any], Node]
 
-V8_VALUES = (SAMPLES, TIME)
+V8_VALUES = (model.SAMPLES, model.TIME)
 _ROOT_NAME = "(root)"  # of the node that all others are below
 _MICROSECOND = 1000
 _SECOND = 1_000_000  # microseconds
 
 
-def read_cpuprofile(path: str, options: ProfileOptions) -> Profile:
+def read_cpuprofile(path: str, options: ProfileOptions) -> model.Profile:
     """The profile in a file `.cpuprofile`, also in that of Node.js up to version 10."""
     whole = read_node(path, options.most_bytes)
-    builder = ProfileBuilder(V8_VALUES)
-    made = V8Profile(builder, None, StackTree(builder))
+    builder = model.ProfileBuilder(V8_VALUES)
+    made = V8Profile(builder, None, model.StackTree(builder))
     start, end = whole.get("startTime"), whole.get("endTime")
     # The older layout has these in seconds, and the time of each sample.
     factor = 1 if whole.get("head").value is None else _SECOND
@@ -74,11 +60,11 @@ def read_cpuprofile(path: str, options: ProfileOptions) -> Profile:
     return builder.profile
 
 
-def read_heapprofile(path: str, options: ProfileOptions) -> Profile:
+def read_heapprofile(path: str, options: ProfileOptions) -> model.Profile:
     """The profile in a file `.heapprofile`, of the memory that sampled objects take."""
     whole = read_node(path, options.most_bytes)
-    builder = ProfileBuilder((SPACE,))
-    tree = StackTree(builder)
+    builder = model.ProfileBuilder((model.SPACE,))
+    tree = model.StackTree(builder)
     for node, call in _calls(whole.get("head"), tree, builder):
         size = node.get("selfSize")
         if size.value:
@@ -90,7 +76,7 @@ class V8Profile:
     """One profile of V8, in one piece or in many."""
 
     def __init__(
-        self, builder: ProfileBuilder, thread: int | None, tree: StackTree
+        self, builder: model.ProfileBuilder, thread: int | None, tree: model.StackTree
     ) -> None:
         self._builder = builder
         self._thread = thread
@@ -128,12 +114,9 @@ class V8Profile:
         last = samples[-1][0] if samples else 0
         ends.append(last if end is None else max(last, end))
         for (time, node), until in zip(samples, ends, strict=False):
-            self._builder.sample(
-                self._tree.stack(node),
-                (1, (until - time) * _MICROSECOND),
-                thread=self._thread,
-                time=time * _MICROSECOND,
-            )
+            begin, end_ns = time * _MICROSECOND, until * _MICROSECOND
+            stack, values = self._tree.stack(node), (1, end_ns - begin)
+            self._builder.sample(stack, values, thread=self._thread, time=begin)
 
     def _add_nodes(self, profile: Node) -> None:
         """Nodes name their parents, or parents their children, in any order."""
@@ -161,7 +144,7 @@ class V8Profile:
 
 
 def _calls(
-    head: Node, tree: StackTree, builder: ProfileBuilder
+    head: Node, tree: model.StackTree, builder: model.ProfileBuilder
 ) -> Iterator[tuple[Node, int]]:
     """The nodes below a root that contain one another, each with that of the tree."""
     waiting: list[tuple[Node, int | None]] = [(head, None)]
@@ -174,7 +157,7 @@ def _calls(
 
 
 def _call(
-    node: Node, parent: int | None, tree: StackTree, builder: ProfileBuilder
+    node: Node, parent: int | None, tree: model.StackTree, builder: model.ProfileBuilder
 ) -> int:
     """The node of the tree for a function and its caller."""
     called = node.get("callFrame")
@@ -183,14 +166,14 @@ def _call(
     call = node if called.value is None else called
     name = call.get("functionName").text()
     if parent is None and name == _ROOT_NAME:
-        return ROOT
+        return model.ROOT
     line = call.get("lineNumber").value  # -1 if it is unknown
-    frame = Frame(
+    frame = model.Frame(
         name or "(anonymous)",
         path=call.get("url").text(),
-        line=line_of(line + 1 - first if type(line) is int else None),
+        line=model.line_of(line + 1 - first if type(line) is int else None),
     )
-    return tree.child(ROOT if parent is None else parent, builder.function(frame))
+    return tree.child(model.ROOT if parent is None else parent, builder.function(frame))
 
 
 def _node_id(node: Node) -> int:
@@ -217,7 +200,7 @@ _MICROSECOND = 1000  # nanoseconds
 _SAMPLED = "durations, as there are samples"
 
 
-def read_chrome(path: str, options: ProfileOptions) -> Profile:
+def read_chrome(path: str, options: ProfileOptions) -> model.Profile:
     """The profile in a trace of Chrome."""
     trace = _Trace(path)
     tables: dict[str, Any] = {}
@@ -241,11 +224,11 @@ class _Trace:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._builder = ProfileBuilder((TIME,))
+        self._builder = model.ProfileBuilder((model.TIME,))
         self._durations = DurationStacks(self._builder)
         self._duration_count = 0
-        self._sampled = ProfileBuilder(V8_VALUES)
-        self._tree = StackTree(self._sampled)
+        self._sampled = model.ProfileBuilder(V8_VALUES)
+        self._tree = model.StackTree(self._sampled)
         self._v8: dict[tuple[_Id, str], list[_V8Piece]] = {}  # in any order
         self._locations: dict[tuple[str, str, str, int], int] = {}
         # By the numbers or texts that events have; of threads for each builder.
@@ -273,7 +256,7 @@ class _Trace:
         else:
             self.lose(_LEFT_OUT.get(phase, _OTHERS))
 
-    def finish(self, tables: Node) -> Profile:
+    def finish(self, tables: Node) -> model.Profile:
         """The profile of all samples, or without any of all durations."""
         for profile in self._v8.values():
             self._finish_v8(profile)
@@ -287,7 +270,7 @@ class _Trace:
         threads = builder.profile.threads
         for (is_sampled, process, own), index in self._indexes.items():
             if is_sampled == (builder is self._sampled):
-                threads[index] = Thread(
+                threads[index] = model.Thread(
                     process if isinstance(process, int) else None,
                     own if isinstance(own, int) else None,
                     self._processes.get(process) or _name_of(process),
@@ -319,11 +302,15 @@ class _Trace:
         name, category = text_of(event.get("name")), text_of(event.get("cat"))
         args = _args(event)
         path = text_of(args.get("file")) or text_of(args.get("filename"))
-        line = line_of(args.get("line")) if path else 0
+        line = model.line_of(args.get("line")) if path else 0
         key = name, category, path, line
         found = self._locations.get(key)
         if found is None:
-            frame = Frame(name, path=path, line=line) if path else placed_frame(name)
+            frame = (
+                model.Frame(name, path=path, line=line)
+                if path
+                else model.placed_frame(name)
+            )
             found = self._builder.function(frame, _module(self._builder, category))
             self._locations[key] = found
         return found
@@ -373,7 +360,7 @@ class _Trace:
             )
         profile = self._sampled.profile
         if not self._v8:  # these samples have no times of their own
-            profile.value_types = (SAMPLES,)
+            profile.value_types = (model.SAMPLES,)
             samples = profile.samples
             samples[:] = [each._replace(values=each.values[:1]) for each in samples]
 
@@ -391,21 +378,21 @@ class _Trace:
             if parent is None:
                 break
             name = str(parent)
-        above = nodes.get(name, ROOT)
+        above = nodes.get(name, model.ROOT)
         for each, frame in reversed(line.items()):
             mapping = _module(self._sampled, frame.get("category").text())
-            called = placed_frame(frame.get("name").text())
+            called = model.placed_frame(frame.get("name").text())
             above = self._tree.child(above, self._sampled.function(called, mapping))
             nodes[each] = above
         return above
 
-    def _thread(self, builder: ProfileBuilder, event: Fields[str, Any]) -> int:
+    def _thread(self, builder: model.ProfileBuilder, event: Fields[str, Any]) -> int:
         """The index of the thread of an event; its names may come later."""
         key = (builder is self._sampled, *_ids(event))
         found = self._indexes.get(key)
         if found is None:
             found = self._indexes[key] = len(builder.profile.threads)
-            builder.profile.threads.append(NO_THREAD)
+            builder.profile.threads.append(model.NO_THREAD)
         return found
 
 
@@ -438,6 +425,6 @@ def _name_of(number: _Id) -> str:
     return number if isinstance(number, str) else ""
 
 
-def _module(builder: ProfileBuilder, category: str) -> int | None:
+def _module(builder: model.ProfileBuilder, category: str) -> int | None:
     """The mapping of the module that a category stands for."""
-    return builder.mapping(Mapping(0, 0, path=category)) if category else None
+    return builder.mapping(model.Mapping(0, 0, path=category)) if category else None

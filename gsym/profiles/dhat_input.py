@@ -76,12 +76,9 @@ def read_dhat(path: str, options: ProfileOptions) -> Profile:
             mapping = builder.mapping(Mapping(0, 0, path=module)) if module else None
             frames = tuple(line.frame for line in inlined if line.frame is not None)
             stack.append(builder.location(address, mapping, frames=frames))
-        values = [place.get(name) for name in kinds]
-        builder.sample(
-            builder.stack(stack),
-            tuple(0 if each.value is None else int(each.number()) for each in values),
-            thread=thread,
-        )
+        nodes = [place.get(name) for name in kinds]
+        values = (0 if each.value is None else int(each.number()) for each in nodes)
+        builder.sample(builder.stack(stack), tuple(values), thread=thread)
         if place.get("acc").value is not None:
             builder.lose("counts of accesses to each byte of blocks")
     return builder.profile

@@ -76,15 +76,10 @@ def _data(tree: CallTree, title: str, profile: Profile, value: int) -> dict[str,
     """The data that the script of the page draws; modules and paths by index."""
     texts: dict[str, int] = {}
     lines = _lines(profile, value)
-    functions = [
-        [
-            function.name,
-            texts.setdefault(function.module, len(texts)),
-            texts.setdefault(function.path, len(texts)),
-            *lines.get((function.name, function.path), ()),
-        ]
-        for function in tree.functions
-    ]
+    functions = []
+    for name, module, path in tree.functions:
+        places = (texts.setdefault(each, len(texts)) for each in (module, path))
+        functions.append([name, *places, *lines.get((name, path), ())])
     return {
         "title": title,
         "type": profile.value_types[value].type,
@@ -125,13 +120,10 @@ def _times(tree: CallTree, profile: Profile, value: int) -> dict[str, Any]:
     times = [sample.time for sample in profile.samples if sample.time is not None]
     if not times or len(times) < len(profile.samples):
         return {}
-    threads = [
-        (
-            "all samples" if at is None else thread_title(profile.threads[at]),
-            _runs(tree, samples, value),
-        )
-        for at, samples in profile.samples_by_thread().items()
-    ]
+    threads = []
+    for at, samples in profile.samples_by_thread().items():
+        name = "all samples" if at is None else thread_title(profile.threads[at])
+        threads.append((name, _runs(tree, samples, value)))
     joined = -(-sum(len(runs) for _, runs in threads) // MOST_RUNS) or 1
     shown, start = [], min(times)
     for name, runs in threads:

@@ -128,17 +128,15 @@ class _Samples:
         mappings = self._mappings_of_frames()
         for backtrace, found in zip(self._backtraces, mappings, strict=True):
             who = backtrace.provider, backtrace.process, backtrace.thread
-            stack = [
-                self._builder.location(address, mapping, is_return=depth > 0)
-                for depth, (address, mapping) in enumerate(
-                    zip(backtrace.frames, found, strict=True)
-                )
-            ]
-            self._builder.sample(
-                self._builder.stack(stack),
-                thread=self._builder.thread(_thread(self._objects, *who)),
-                time=backtrace.ns,
+            places = enumerate(zip(backtrace.frames, found, strict=True))
+            stack = self._builder.stack(
+                [
+                    self._builder.location(*place, is_return=depth > 0)
+                    for depth, place in places
+                ]
             )
+            thread = self._builder.thread(_thread(self._objects, *who))
+            self._builder.sample(stack, thread=thread, time=backtrace.ns)
 
     def _mappings_of_frames(self) -> list[list[int | None]]:
         """The index of the mapping of each frame of each backtrace."""

@@ -36,19 +36,10 @@ from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
 from gsym.modules.maps import read_maps
 from gsym.patterns import regex
+from gsym.profiles import model
 from gsym.profiles.binaries import module_at
 from gsym.profiles.input_bytes import lines_of, read_inflated, read_pieces
 from gsym.profiles.json_input import text_of
-from gsym.profiles.model import (
-    MOST_FRAMES,
-    SAMPLES,
-    Frame,
-    Location,
-    Mapping,
-    ProfileBuilder,
-    Thread,
-    ValueType,
-)
 from gsym.profiles.recognition import (
     GO_COUNTS,
     GO_HEAP,
@@ -63,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gsym.modules.maps import Mapping as Mapped
-    from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 
 _COUNTS = (
@@ -91,20 +81,23 @@ _SETTING = regex(
 )
 _LABELS = "# labels: "
 _VALUES = (
-    ValueType("alloc_objects", "count"),
-    ValueType("alloc_space", "bytes"),
-    ValueType("inuse_objects", "count"),
-    ValueType("inuse_space", "bytes"),
+    model.ValueType("alloc_objects", "count"),
+    model.ValueType("alloc_space", "bytes"),
+    model.ValueType("inuse_objects", "count"),
+    model.ValueType("inuse_space", "bytes"),
 )
-_WAITS = (ValueType("contentions", "count"), ValueType("delay", "nanoseconds"))
-_CPU = ValueType("cpu", "nanoseconds")
+_WAITS = (
+    model.ValueType("contentions", "count"),
+    model.ValueType("delay", "nanoseconds"),
+)
+_CPU = model.ValueType("cpu", "nanoseconds")
 _SECOND = 1_000_000_000
 _MICROSECOND = 1000
 _new = tuple.__new__  # a named tuple without the handling of its arguments
 
 
 @no_garbage_collection()
-def read_heap(path: str, options: ProfileOptions) -> Profile:
+def read_heap(path: str, options: ProfileOptions) -> model.Profile:
     """The profile in a text: of a heap, of goroutines, threads, or waiting."""
     lines = iter(lines_of(read_pieces(path, options.most_bytes), path))
     head = next(lines, "")
@@ -135,13 +128,15 @@ def _rate(head: str, path: str) -> int:
 class _Stacks:
     """Takes the lines of a text of stacks."""
 
-    def __init__(self, types: tuple[ValueType, ...], form: re.Pattern[str]) -> None:
-        self.builder = ProfileBuilder(types)
+    def __init__(
+        self, types: tuple[model.ValueType, ...], form: re.Pattern[str]
+    ) -> None:
+        self.builder = model.ProfileBuilder(types)
         self._form = form
         self._stack: tuple[int, ...] = ()
         self._locations: dict[str, int] = {}  # by their addresses as text
         self._maps: list[str] = []
-        self._names: dict[int, list[Frame]] = {}
+        self._names: dict[int, list[model.Frame]] = {}
         self._is_in_maps = False
 
     def add(self, line: str) -> None:
@@ -156,7 +151,9 @@ class _Stacks:
             self._begin(found["addresses"])
             self._sample(found, None)
         elif found := _NAME.match(line):
-            frame = Frame(found["name"], path=found["path"], line=int(found["line"]))
+            frame = model.Frame(
+                found["name"], path=found["path"], line=int(found["line"])
+            )
             self._names.setdefault(int(found["address"], 16), []).append(frame)
         elif line.strip() and not line.startswith("#"):
             self.builder.lose("lines that are not understood")
@@ -174,8 +171,8 @@ class _Stacks:
 
     def _begin(self, addresses: str) -> None:
         numbers = addresses.split()
-        if len(numbers) > MOST_FRAMES:
-            raise FormatError(f"a stack has more than {MOST_FRAMES} frames")
+        if len(numbers) > model.MOST_FRAMES:
+            raise FormatError(f"a stack has more than {model.MOST_FRAMES} frames")
         indexes = self._locations
         self._stack = tuple([indexes.setdefault(n, len(indexes)) for n in numbers])
 
@@ -184,8 +181,8 @@ class _Stacks:
         self.builder.sample(stack, tuple(self._values(found)), thread=thread)
 
     def _values(self, found: re.Match[str]) -> Sequence[int]:
-        """The values of the line of a stack."""
-        raise NotImplementedError
+        """The values of the line of a stack: the first number for counts."""
+        return (int(found[1]),)
 
     def _take(self, line: str) -> bool:
         """Take a line that only this kind of texts has; False if it is not known."""
@@ -231,7 +228,7 @@ class _Heap(_Stacks):
             key = found["thread"], found["name"]
             index = self._threads.get(key)
             if index is None:
-                thread = Thread(None, int(key[0]), "", key[1] or "")
+                thread = model.Thread(None, int(key[0]), "", key[1] or "")
                 index = self._threads[key] = self.builder.thread(thread)
             self._sample(found, index)
 
@@ -256,10 +253,7 @@ class _Counts(_Stacks):
     """Takes the lines of a profile that counts what Go calls *kind*."""
 
     def __init__(self, kind: str) -> None:
-        super().__init__((ValueType(kind, "count"),), _COUNTED)
-
-    def _values(self, found: re.Match[str]) -> Sequence[int]:
-        return (int(found["count"]),)
+        super().__init__((model.ValueType(kind, "count"),), _COUNTED)
 
     def _take(self, line: str) -> bool:
         """Take the labels of the goroutines of a stack."""
@@ -293,8 +287,8 @@ class _Waits(_Stacks):
 
 
 def _add_locations(
-    builder: ProfileBuilder,
-    found: Iterable[tuple[int, bool, tuple[Frame, ...]]],
+    builder: model.ProfileBuilder,
+    found: Iterable[tuple[int, bool, tuple[model.Frame, ...]]],
     maps: Iterable[str],
     recorded: float,
 ) -> None:
@@ -312,14 +306,14 @@ def _add_locations(
         if mapped is not None and mapped not in indexes:
             path = mapped.path.removesuffix(" (deleted)")
             module = module_at(path, {}, recorded=recorded, inode=mapped.inode)
-            mapping = Mapping(mapped.start, mapped.end, None, mapped.offset, path)
+            mapping = model.Mapping(mapped.start, mapped.end, None, mapped.offset, path)
             made = mapping._replace(**module._asdict())
             indexes[mapped] = builder.mapping(made)
         fields = address, indexes[mapped], is_return, frames, "", False, ""
-        locations.append(_new(Location, fields))
+        locations.append(_new(model.Location, fields))
 
 
-def read_cpu_words(path: str, options: ProfileOptions) -> Profile:
+def read_cpu_words(path: str, options: ProfileOptions) -> model.Profile:
     """The profile of the CPU that gperftools writes."""
     data = read_inflated(path, options.most_bytes)
     layout = word_layout(data)
@@ -328,8 +322,8 @@ def read_cpu_words(path: str, options: ProfileOptions) -> Profile:
     size = struct.calcsize(layout)
     count = len(data) // size
     words = struct.unpack_from(f"{layout[0]}{count}{layout[1]}", data)
-    builder = ProfileBuilder((SAMPLES, _CPU))
-    indexes: dict[tuple[int, bool, tuple[Frame, ...]], int] = {}
+    builder = model.ProfileBuilder((model.SAMPLES, _CPU))
+    indexes: dict[tuple[int, bool, tuple[model.Frame, ...]], int] = {}
     period = words[3] * _MICROSECOND
     at = 2 + words[1]
     while at + 2 < count:
@@ -338,7 +332,7 @@ def read_cpu_words(path: str, options: ProfileOptions) -> Profile:
         at += 2 + depth
         if stack == (0,) and not times:
             break
-        if len(stack) < depth or depth > MOST_FRAMES:
+        if len(stack) < depth or depth > model.MOST_FRAMES:
             reason = f"a stack of {depth} addresses, where {len(stack)} are left"
             raise FormatError(reason, path=path, offset=(at - depth) * size)
         # Some unwinders repeat the first address as a call.

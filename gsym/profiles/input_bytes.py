@@ -73,8 +73,7 @@ def read_pieces(
         for piece in pieces:
             size += len(piece)
             if size > most_bytes:
-                reason = f"more than {most_bytes} bytes of data"
-                raise FormatError(reason, path=path)
+                raise FormatError(f"more than {most_bytes} bytes of data", path=path)
             yield piece
     except ValueError as error:
         reason = f"compressed data is damaged: {error}"

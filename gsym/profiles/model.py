@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from contextlib import suppress
 from itertools import chain
-from operator import itemgetter, ne
+from operator import itemgetter, mul, ne
 
 from gsym.errors import FormatError
 from gsym.modules.key import (
@@ -58,11 +58,8 @@ _SCALED_UNIT = regex(r"(?P<unit>.*)/(?P<scale>10{1,9})")
 def read_unit(kind: str, text: str) -> ValueType:
     """A type of values with a unit that `unit_text` made, or any other."""
     found = _SCALED_UNIT.fullmatch(text)
-    return (
-        ValueType(kind, found["unit"], int(found["scale"]))
-        if found
-        else ValueType(kind, text)
-    )
+    unit, scale = found.groups() if found else (text, 1)
+    return ValueType(kind, unit, int(scale))
 
 
 _NOTHING = ModuleKey()
@@ -101,11 +98,8 @@ class Mapping(NamedTuple):
 
 def module_key(mapping: Mapping) -> ModuleKey:
     """The module of a mapping, with all that the profile knows of it."""
-    own = ModuleKey(
-        code_file=base_name(mapping.path),
-        code_id=mapping.build_id.upper(),
-        path=mapping.path,
-    )
+    code_file, code_id = base_name(mapping.path), mapping.build_id.upper()
+    own = ModuleKey(code_file=code_file, code_id=code_id, path=mapping.path)
     return completed(mapping.module, own)
 
 
@@ -386,11 +380,8 @@ def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
     """Number of locations with functions, and those without, the most first."""
     names: dict[int | None, str] = {None: ""}
     names.update(enumerate(map(name_of_mapping, profile.mappings)))
-    missing = Counter(
-        (names[each.mapping], each.reason)
-        for each in profile.locations
-        if not each.frames
-    )
+    unknown = (each for each in profile.locations if not each.frames)
+    missing = Counter((names[each.mapping], each.reason) for each in unknown)
     rows = [Unresolved(*key, count) for key, count in missing.items()]
     rows.sort(key=lambda row: (-row.locations, row.module, row.reason))
     return len(profile.locations) - missing.total(), rows
@@ -491,28 +482,17 @@ def scaled_values(builder: ProfileBuilder, rows: Sequence[Sequence[Any]]) -> Non
         [row[at] for row in rows if type(row[at]) is not int] for at in columns
     ]
     if any(fractions):
-        scales = [
-            10 ** min(max(map(_decimals, column), default=0), _MOST_DECIMALS)
-            for column in fractions
-        ]
-        profile.value_types = tuple(
-            [
-                kind._replace(scale=scale)
-                for kind, scale in zip(profile.value_types, scales, strict=True)
-            ]
-        )
-        exact = [
-            [value * scale for value, scale in zip(row, scales, strict=True)]
-            for row in rows
-        ]
+        digits = (max(map(_decimals, column), default=0) for column in fractions)
+        scales = [10 ** min(number, _MOST_DECIMALS) for number in digits]
+        pairs = zip(profile.value_types, scales, strict=True)
+        profile.value_types = tuple([kind._replace(scale=by) for kind, by in pairs])
+        exact = [list(map(mul, row, scales)) for row in rows]
         rows = [[round(value) for value in row] for row in exact]
         lost = sum(map(ne, rows, exact))
         if lost:
             builder.lose("values with more than nine decimals", lost)
-    profile.samples = [
-        _new(Sample, (*sample[:3], tuple(row), sample[4]))
-        for sample, row in zip(profile.samples, rows, strict=True)
-    ]
+    whole = zip(profile.samples, rows, strict=True)
+    profile.samples = [_new(Sample, (*s[:3], tuple(row), s[4])) for s, row in whole]
 
 
 def _decimals(number: Any) -> int:

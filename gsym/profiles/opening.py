@@ -224,7 +224,7 @@ _READERS = {
     "cpuprofile": "chrome_input.read_cpuprofile",
     "heapprofile": "chrome_input.read_heapprofile",
     "speedscope": "speedscope_input.read_speedscope",
-    "firefox": "firefox_input.read_firefox",
+    "firefox": "firefox.read_firefox",
     "fxt": "fxt_input.read_fxt_file",
 }
 KINDS = tuple(_READERS)

@@ -66,13 +66,11 @@ class OtlpCompletion:
         self._tables = decode_message(types["ProfilesDictionary"], tables, None)
         known = read_dictionary(tables, self.profile, None)
         # The indexes in the message, in the order of the profile.
-        self._indexes = [
-            index
-            for index, location in enumerate(self._tables.location_table)
-            if not location.lines
-        ]
-        for index in self._indexes:
-            known.location(index)
+        self._indexes = []
+        for index, location in enumerate(self._tables.location_table):
+            if not location.lines:
+                self._indexes.append(index)
+                known.location(index)
         # Each module gets a key with the name in its path.
         self.profile.mappings[:] = [
             each if len(each.path) <= _MAX_PATH else each._replace(path="")
@@ -121,10 +119,8 @@ class _Functions:
         if found is None:
             found = self._numbers[key] = len(self._tables.function_table)
             path = self._path_map(frame.path) if self._path_map else frame.path
-            function = self._type(
-                name_strindex=self._text(frame.name),
-                system_name_strindex=self._text(frame.system_name),
-                filename_strindex=self._text(path),
-            )
+            function = self._type(name_strindex=self._text(frame.name))
+            function.system_name_strindex = self._text(frame.system_name)
+            function.filename_strindex = self._text(path)
             self._tables.function_table.append(function.SerializeToString())
         return found

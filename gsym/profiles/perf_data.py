@@ -687,16 +687,12 @@ class _DataReader(PerfReader):
         part = places.part(address, process, is_kernel=is_kernel)
         mapping = places.mapping_of(part, is_kernel=is_kernel)
         if symbol := places.symbol(part, call):
-            return self.location(
-                (address, mapping), (symbol_frame(symbol),), is_exact=is_exact
-            )
-        made = (
-            places.program(call)
-            if is_kernel
-            else places.made_function(part, call, process)
-        )
-        mapping, *frames = made or (mapping,)
-        return self.location((address, mapping), tuple(frames), is_exact=is_exact)
+            frames = (symbol_frame(symbol),)
+            return self.location((address, mapping), frames, is_exact=is_exact)
+        made = None if is_kernel else places.made_function(part, call, process)
+        made = places.program(call) if is_kernel else made
+        mapping, *found = made or (mapping,)
+        return self.location((address, mapping), tuple(found), is_exact=is_exact)
 
     def profile(self) -> Profile:
         """The profile of what was added."""

@@ -78,8 +78,8 @@ _AFTER = regex(
 )
 _WORD = regex(r"(?<!\S)(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
 _ADDRESS = regex(r"(?<!\S)[0-9a-f]{1,16}(?!\S)", re.ASCII)
+_SURE = regex(r"(?:(?<=  )|\A|(?=[0-9a-f]{8}))", re.ASCII)
 _PLAIN = regex(r"\S+\+0x[0-9a-f]{1,16}|", re.ASCII)
-_LEAST_SURE = 8  # digits
 _UNKNOWN = "[unknown]"
 # An address as perf prints it, of 16 digits with blanks in place of the first zeros.
 _PRINTED = regex(r"\t(?=[ 0-9a-f]{16}(?: |$)) {0,15}[0-9a-f]{1,16}(?: |$)")
@@ -106,13 +106,7 @@ def inline_frame(rest: str) -> InlineFrame | None:
     text = _AFTER.sub("", f" {rest}").strip()
     words = list(_ADDRESS.finditer(text))
     # As perf prints addresses: long, or with blanks before them.
-    sure = [
-        word
-        for word in words
-        if word.start() == 0
-        or len(word[0]) >= _LEAST_SURE
-        or text[: word.start()].endswith("  ")
-    ]
+    sure = [each for each in words if _SURE.match(text, each.start())]
     word = next(iter((*sure[-1:], *words)), None)
     found = None if word is None else _WORD.match(text, word.start())
     if found is None:

@@ -196,12 +196,11 @@ class PerfReader:
             events = names
         known = {kind.event for kind in kinds if kind.period is not None}
         is_only = len(events) == 1
-        types = [
-            model.ValueType(
-                event or _NAMELESS, _unit(event) if name in known else "samples"
-            )
-            for name, event in zip(names, events, strict=True)
-        ]
+        types = []
+        for name, event in zip(names, events, strict=True):
+            unit = "nanoseconds" if event in _CLOCKS else "count"
+            unit = unit if name in known else "samples"
+            types.append(model.ValueType(event or _NAMELESS, unit))
         if is_only and not known:
             types = []
         profile.value_types = (model.SAMPLES, *types)
@@ -241,10 +240,6 @@ def symbol_frame(symbol: str, path: str = "", line: int = 0) -> model.Frame:
     readable = demangle(symbol)
     is_plain = readable != symbol or not any(each in symbol for each in " (<:")
     return model.Frame(readable, symbol if is_plain else "", path, line)
-
-
-def _unit(event: str) -> str:
-    return "nanoseconds" if event in _CLOCKS else "count"
 
 
 def _plain(event: str) -> str:

@@ -276,12 +276,11 @@ class _SampleReader:
 
     def _thread(self, labels: list[tuple[str, str | int, str]]) -> int | None:
         process, own = _pop(labels, PID, int), _pop(labels, TID, int)
-        thread = model.Thread(
-            None if process is None else process & UINT64_MAX,
-            None if own is None else own & UINT64_MAX,
-            _pop(labels, COMM, str) or "",
-            _pop(labels, THREAD_COMM, str) or "",
+        numbers = (
+            None if each is None else each & UINT64_MAX for each in (process, own)
         )
+        names = _pop(labels, COMM, str) or "", _pop(labels, THREAD_COMM, str) or ""
+        thread = model.Thread._make((*numbers, *names))
         return self.builder.thread(thread) if thread != model.NO_THREAD else None
 
 
@@ -459,11 +458,8 @@ def _main_first(profile: Profile) -> list[int]:
     for stack, samples in Counter(each.stack for each in profile.samples).items():
         mappings = (profile.locations[at].mapping for at in profile.stacks[stack])
         counts.update(dict.fromkeys(mappings, samples))
-    programs = [
-        index
-        for index in indexes
-        if not _NOT_A_PROGRAM.match(profile.mappings[index].path)
-    ]
+    paths = [each.path for each in profile.mappings]
+    programs = [index for index in indexes if not _NOT_A_PROGRAM.match(paths[index])]
     if programs:
         main = max(programs, key=lambda index: counts[index])
         indexes.remove(main)
