@@ -141,10 +141,7 @@ class Survey:
         self.end_ns = last if self.end_ns is None else max(self.end_ns, last)
 
     def _provider(self, number: int | None) -> Provider:
-        found = self.providers.get(number)
-        if found is None:
-            found = self.providers[number] = Provider(number)
-        return found
+        return self.providers.setdefault(number, Provider(number))
 
 
 def _other_times(columns: Columns) -> Sequence[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import cache
 from stat import S_ISREG
 
 from gsym.containers import DEBUG_DIRECTORIES
@@ -52,35 +53,28 @@ class Binaries:
 
     def __init__(self, finder: Finder | None = None) -> None:
         self._finder = finder
-        self._known: dict[ModuleKey, _Found] = {}
-        self._functions: dict[ModuleKey, Functions] = {}
+        self._find = cache(self._find_segments)
+        self._find_functions = cache(self._read_functions)
 
     def segments(self, mapping: Mapping) -> tuple[Segment, ...]:
         """The segments of the module of a mapping; empty if it is not found."""
-        return self._find(mapping).segments
+        return self._find(module_key(mapping)).segments
 
     def unsure(self, mapping: Mapping) -> str:
         """Reason why these may be of another build, or ""."""
-        return self._find(mapping).unsure
+        return self._find(module_key(mapping)).unsure
 
     def functions(self, mapping: Mapping) -> Functions:
         """The functions of the module of a mapping, by its unwind information."""
-        key = module_key(mapping)
-        found = self._functions.get(key)
-        if found is None:
-            tried = (_functions(*each) for each in self._files(key))
-            found = next((each for each in tried if each.starts), Functions())
-            self._functions[key] = found
-        return found
+        return self._find_functions(module_key(mapping))
 
-    def _find(self, mapping: Mapping) -> _Found:
-        key = module_key(mapping)
-        found = self._known.get(key)
-        if found is None:
-            tried = (_segments(*each) for each in self._files(key))
-            found = next((each for each in tried if each.segments), _Found())
-            self._known[key] = found
-        return found
+    def _read_functions(self, key: ModuleKey) -> Functions:
+        tried = (_functions(*each) for each in self._files(key))
+        return next((each for each in tried if each.starts), Functions())
+
+    def _find_segments(self, key: ModuleKey) -> _Found:
+        tried = (_segments(*each) for each in self._files(key))
+        return next((each for each in tried if each.segments), _Found())
 
     def _files(self, key: ModuleKey) -> Iterable[tuple[str, FileMatch]]:
         if not has_id(key):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import cache
 from itertools import chain, islice
 
 from gsym.errors import FormatError
@@ -77,7 +78,7 @@ class _Reader:
     def __init__(self, *, has_two: bool) -> None:
         self.builder = ProfileBuilder(_BEFORE_AND_AFTER if has_two else (SAMPLES,))
         self.depth = 0
-        self._functions: dict[str, int] = {}
+        self._function = cache(self._read_function)
         self.values: list[list[Decimal]] = []  # of all samples
         self._has_two = has_two
         self._is_austin = False
@@ -114,12 +115,9 @@ class _Reader:
         self.builder.sample(self.builder.stack(stack), (), thread=thread)
         return True
 
-    def _function(self, name: str) -> int:
-        index = self._functions.get(name)
-        if index is None:
-            frame = placed_frame(name)
-            found = _AUSTIN_FRAME.fullmatch(name) if self._is_austin else None
-            if found is not None:
-                frame = Frame(found["name"], "", found["path"], int(found["line"]))
-            index = self._functions[name] = self.builder.function(frame)
-        return index
+    def _read_function(self, name: str) -> int:
+        frame = placed_frame(name)
+        found = _AUSTIN_FRAME.fullmatch(name) if self._is_austin else None
+        if found is not None:
+            frame = Frame(found["name"], "", found["path"], int(found["line"]))
+        return self.builder.function(frame)

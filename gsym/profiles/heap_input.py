@@ -30,6 +30,7 @@ import os
 import re
 import struct
 from contextlib import suppress
+from functools import cache
 from math import exp
 
 from gsym.errors import FormatError
@@ -200,7 +201,12 @@ class _Heap(_Stacks):
         super().__init__(_VALUES, _STACK)
         self._rate = rate
         self._whole: re.Match[str] | None = None  # of all threads, for a stack
-        self._threads: dict[tuple[str | None, str | None], int] = {}
+
+        @cache
+        def thread(number: str, name: str) -> int:
+            return self.builder.thread(model.Thread(None, int(number), "", name))
+
+        self._thread = thread
 
     def finish(self, recorded: float) -> None:
         self._end_stack()
@@ -225,12 +231,7 @@ class _Heap(_Stacks):
             self._whole = found
         else:
             self._whole = None
-            key = found["thread"], found["name"]
-            index = self._threads.get(key)
-            if index is None:
-                thread = model.Thread(None, int(key[0]), "", key[1] or "")
-                index = self._threads[key] = self.builder.thread(thread)
-            self._sample(found, index)
+            self._sample(found, self._thread(found["thread"], found["name"] or ""))
 
     def _end_stack(self) -> None:
         if self._whole is not None:

@@ -26,6 +26,7 @@ import base64
 import binascii
 import json
 import re
+from functools import cache
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.modules.key import read_go_id
@@ -36,7 +37,7 @@ from gsym.profiles.recognition import SIZE_BYTES, message_kind, sized_message
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from gsym.profiles.model import Profile
@@ -163,9 +164,11 @@ class Dictionary(protobuf.MessageTables):
         super().__init__(message.string_table, profile.losses, path)
         self._message = message
         self._profile = profile
-        self._locations: dict[int, int] = {}
-        self._stacks: dict[int, int] = {}
-        self._attributes: dict[int, Attribute | None] = {}
+        # Indexes in the profile, by those in the message.
+        self.location: Callable[[int], int] = cache(self._location)
+        self.stack: Callable[[int], int] = cache(self._stack)
+        # Key, value and unit; None for a value of a kind that labels have not.
+        self.attribute: Callable[[int], Attribute | None] = cache(self._attribute)
         self._mappings: list[int | None] = []
         for index, mapping in enumerate(message.mapping_table):
             # The first one means no mapping.
@@ -174,26 +177,19 @@ class Dictionary(protobuf.MessageTables):
             if not is_none:
                 profile.mappings.append(self._mapping(mapping))
 
-    def stack(self, index: int) -> int:
-        """The index that a stack has in the profile."""
-        found = self._stacks.get(index)
-        if found is None:
-            table = self._message.stack_table
-            stack = self.at("stack", table, index) if index or table else None
-            places = () if stack is None else stack.location_indices
-            self.check_stack(places)
-            found = self._stacks[index] = len(self._profile.stacks)
-            self._profile.stacks.append(tuple(map(self.location, places)))
-        return found
+    def _stack(self, index: int) -> int:
+        table = self._message.stack_table
+        stack = self.at("stack", table, index) if index or table else None
+        places = () if stack is None else stack.location_indices
+        self.check_stack(places)
+        self._profile.stacks.append(tuple(map(self.location, places)))
+        return len(self._profile.stacks) - 1
 
-    def attribute(self, index: int) -> Attribute | None:
-        """Key, value and unit; None for a value of a kind that labels have not."""
-        if index not in self._attributes:
-            found = self.at("attribute", self._message.attribute_table, index)
-            key, unit = self.text(found.key_strindex), self.text(found.unit_strindex)
-            value = self.value(found.value)
-            self._attributes[index] = None if value is None else (key, value, unit)
-        return self._attributes[index]
+    def _attribute(self, index: int) -> Attribute | None:
+        found = self.at("attribute", self._message.attribute_table, index)
+        key, unit = self.text(found.key_strindex), self.text(found.unit_strindex)
+        value = self.value(found.value)
+        return None if value is None else (key, value, unit)
 
     def value(self, message: Any) -> str | int | None:
         """The value of an `AnyValue` message; None for lists, and for no value."""
@@ -234,21 +230,17 @@ class Dictionary(protobuf.MessageTables):
             module=module._replace(go_id=go_id or module.go_id),
         )
 
-    def location(self, index: int) -> int:
-        """The index that a location has in the profile."""
-        found = self._locations.get(index)
-        if found is None:
-            message = self.at("location", self._message.location_table, index)
-            number, mapping = message.mapping_index, None
-            if number or self._mappings:
-                mapping = self.at("mapping", self._mappings, number)
-            frames = tuple(map(self._frame, message.lines))
-            if message.attribute_indices:
-                self.lose("attributes of locations", len(message.attribute_indices))
-            made = model.Location(message.address, mapping, frames=frames)
-            found = self._locations[index] = len(self._profile.locations)
-            self._profile.locations.append(made)
-        return found
+    def _location(self, index: int) -> int:
+        message = self.at("location", self._message.location_table, index)
+        number, mapping = message.mapping_index, None
+        if number or self._mappings:
+            mapping = self.at("mapping", self._mappings, number)
+        frames = tuple(map(self._frame, message.lines))
+        if message.attribute_indices:
+            self.lose("attributes of locations", len(message.attribute_indices))
+        made = model.Location(message.address, mapping, frames=frames)
+        self._profile.locations.append(made)
+        return len(self._profile.locations) - 1
 
     def _frame(self, line: Any) -> model.Frame:
         table = self._message.function_table

@@ -18,7 +18,7 @@ import re
 import struct
 from array import array
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import islice
 
 from gsym.containers.inflation import believable_size, inflate_zstd
@@ -163,7 +163,7 @@ class PerfData:
         self.kernels: list[str] = []
         # of files by path, as simpleperf writes them
         self.symbols: dict[str, FileSymbols] = {}
-        self.losses: dict[str, int] = {}  # how often each kind of data is missing
+        self.losses: Counter[str] = Counter()  # how often each kind of data is missing
         self._bpf: dict[int, bytes] = {}
         self._data = data
         self._order = PERF_DATA_MAGICS[bytes(data[:8])]
@@ -213,7 +213,7 @@ class PerfData:
         except FormatError:
             if not self._has_records():
                 raise
-            self._lose(_DAMAGE)
+            self.losses[_DAMAGE] += 1
         drop_pages(piece)
 
     def _call(self, name: str, *values: Any) -> None:
@@ -250,7 +250,7 @@ class PerfData:
                     if is_first:
                         reason = "a record is too short"
                         raise FormatError(reason, offset=found.next.place) from None
-                    self._lose("records that are too short")
+                    self.losses["records that are too short"] += 1
                 else:
                     is_first = False
                     if record is not None:
@@ -294,9 +294,8 @@ class PerfData:
     def _count_losses(self) -> None:
         losses = ffi.new("gsym_perf_losses *")
         lib.gsym_perf_samples_losses(self._samples, losses)
-        for field, kind in _LOSSES.items():
-            if getattr(losses, field):
-                self._lose(kind, getattr(losses, field))
+        counts = {kind: getattr(losses, field) for field, kind in _LOSSES.items()}
+        self.losses.update({kind: count for kind, count in counts.items() if count})
 
     def _has_records(self) -> bool:
         return bool(lib.gsym_perf_samples_record_count(self._samples))
@@ -306,11 +305,8 @@ class PerfData:
         about, types = (self._bpf.get(each, b"") for each in (BPF_PROGRAMS, BPF_TYPES))
         programs = BpfPrograms(about, types, self._order)
         if programs.damaged:
-            self._lose("programs of BPF that are damaged", programs.damaged)
+            self.losses["programs of BPF that are damaged"] += programs.damaged
         return programs
-
-    def _lose(self, kind: str, count: int = 1) -> None:
-        self.losses[kind] = self.losses.get(kind, 0) + count
 
     def _unpack(
         self, codes: str, place: int, data: memoryview | None = None
@@ -330,7 +326,7 @@ class PerfData:
             if what != _RECORDS or start > len(self._data):
                 reason = f"the {what} of {size} bytes at {start} end after the file"
                 raise FormatError(reason, offset=place)
-            self._lose(_CUT, end - len(self._data))
+            self.losses[_CUT] += end - len(self._data)
             end = len(self._data)
         return start, end
 
@@ -352,7 +348,7 @@ class PerfData:
             self._add_ids(event, *ids)
         start, end = self._section(40, _RECORDS)
         if end == start and not has_parts:
-            self._lose("ends of a recording that perf did not finish")
+            self.losses["ends of a recording that perf did not finish"] += 1
             return start, len(self._data)
         if _CUT not in self.losses:
             self._read_features(end)
@@ -369,7 +365,9 @@ class PerfData:
                     self._read_feature(feature, *found)
                     place += 16
         except FormatError:
-            self._lose("descriptions behind the records, as the file is cut there")
+            self.losses[
+                "descriptions behind the records, as the file is cut there"
+            ] += 1
 
     def _add_event(self, data: memoryview) -> int:
         """Add an event; return its index."""
@@ -465,7 +463,7 @@ class PerfData:
                     self._add_id(number, index)
         elif kind in {_LOST, _LOST_SAMPLES}:
             at = place + (16 if kind == _LOST else 8)
-            self._lose("records lost by perf", *self._unpack("Q", at, data))
+            self.losses["records lost by perf"] += sum(self._unpack("Q", at, data))
         elif kind == _BUILD_ID:
             self._read_build_id(data, place, misc, size)
         elif _OF_PERF <= kind < _OF_SIMPLEPERF and is_first:
@@ -504,7 +502,7 @@ class PerfData:
             if not joined and not self._has_records():
                 reason = f"compressed records are damaged: {error}"
                 raise FormatError(reason) from error
-            self._lose(_DAMAGE)
+            self.losses[_DAMAGE] += 1
         return joined
 
     def _record(self, found: Any) -> PerfRecord | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from contextlib import suppress
+from functools import cache
 from types import MappingProxyType
 
 from gsym.model import UINT64_MAX
@@ -67,9 +69,9 @@ class ModulePlaces:
         # Of the kernel itself, in the order in which perf looks for it.
         kernels = (_KERNEL, *self._facts.kernels)
         self._kernels = [each for each in kernels if not _is_kernel_module(each)][:2]
-        self._modules: dict[tuple[str, str, int], PathModule] = {}
-        self._part_mappings: dict[tuple[PerfMapping, str], int] = {}
-        self._sizes: dict[str, int] = {}
+        self._find_module = cache(self._module_of)
+        self._part_mapping = cache(self._mapping_of_part)
+        self._size = cache(_size)
         self._loaded: dict[int | None, _Loaded] = {}  # of processes
         self._kernel = _Loaded()
         self._shared: set[int | None] = set()
@@ -163,15 +165,10 @@ class ModulePlaces:
             return self._builder.mapping(Mapping(0, 0, path=part.path))
         return self._part_mapping(part, self._kernel_path(part.path))
 
-    def _part_mapping(self, part: PerfMapping, module: str) -> int:
-        found = self._part_mappings.get((part, module))
-        if found is None:
-            start, size, offset = part[1:4]
-            made = Mapping(start, start + size, None, offset, module)
-            found = self._part_mappings[part, module] = self._builder.mapping(
-                made._replace(**self._module(module, part)._asdict())
-            )
-        return found
+    def _mapping_of_part(self, part: PerfMapping, module: str) -> int:
+        made = Mapping(part.start, part.end, None, part.file_offset, module)
+        found = self._module(module, part)._asdict()
+        return self._builder.mapping(made._replace(**found))
 
     def made_function(
         self, part: PerfMapping | None, address: int, process: int | None
@@ -239,10 +236,9 @@ class ModulePlaces:
 
         Two processes may have different files at one path.
         """
-        build_id, inode = part[-2:] if part is not None else ("", 0)
-        key = path, build_id, inode
-        if key in self._modules:
-            return self._modules[key]
+        return self._find_module(path, *(part[-2:] if part is not None else ("", 0)))
+
+    def _module_of(self, path: str, build_id: str, inode: int) -> PathModule:
         facts, found = self._facts, PathModule(build_id)
         if not build_id and (os.path.isabs(path) or path in facts.build_ids):
             ids, recorded = facts.build_ids, facts.recorded
@@ -250,19 +246,15 @@ class ModulePlaces:
         if facts.byteorder == "big" and found.build_id:
             debug_id = elf_debug_id(bytes.fromhex(found.build_id), "big")
             found = found._replace(module=found.module._replace(debug_id=debug_id))
-        self._modules[key] = found
         return found
 
-    def _size(self, module: str) -> int:
-        """The size of the file, or the maximum if it is unavailable."""
-        found = self._sizes.get(module)
-        if found is None:
-            try:
-                found = os.stat(module).st_size if os.path.isabs(module) else 0
-            except (OSError, ValueError):
-                found = 0
-            found = self._sizes[module] = found or _MOST_FILE_SIZE
-        return found
+
+def _size(module: str) -> int:
+    """The size of the file, or the maximum if it is unavailable."""
+    with suppress(OSError, ValueError):
+        if os.path.isabs(module):
+            return os.stat(module).st_size or _MOST_FILE_SIZE
+    return _MOST_FILE_SIZE
 
 
 def is_of_kernel(mapping: PerfMapping) -> bool:
