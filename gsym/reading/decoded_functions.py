@@ -47,11 +47,15 @@ class FunctionDecoder:
 
     def decode(self, index: int) -> model.FunctionInfo:
         """The function of entry *index*."""
+        return self._function_info(self.read(index))
+
+    def read(self, index: int) -> CData:
+        """The engine's record of entry *index*, until the next one is read."""
         status = lib.gsym_record_decode(
             self._record, self._mapped.image, index, self._function, self._error
         )
         check(status, self._error, self._mapped.path)
-        return self._function_info(self._function[0])
+        return self._function[0]
 
     def _function_info(self, function: CData) -> model.FunctionInfo:
         return model.FunctionInfo(

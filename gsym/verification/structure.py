@@ -22,10 +22,9 @@ from gsym.modules.part import (
     read_module_part,
 )
 from gsym.writing.data_part import DATA_ALIGNMENT, data_part_start
-from gsym.writing.source_part import SourceFiles, sources_of
+from gsym.writing.source_part import sources_of
 
-_MAGIC_LITTLE = lib.GSYM_MAGIC.to_bytes(4, "little")
-_MAGIC_BIG = lib.GSYM_MAGIC.to_bytes(4, "big")
+_MAGICS = {struct.pack(f"{order}I", lib.GSYM_MAGIC): order for order in "<>"}
 _V1_HEADER = "4sHBBQIII20s"
 _V1_UUID_AT = 28
 _V2_HEADER = "4sHBBQI"
@@ -35,10 +34,10 @@ _INDEX_TRAILER = "QQIIII"
 _INDEX_FILE_MULTIPLE = 512  # bytes, of a file of version 1 that has an index
 _ADDRESS_SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _MAX_PADDING = 7
+_HEADER = "the header"
 _DATA = "the data symbols"
 _SOURCES = "the source files"
 _MODULE = "the names of the module"
-_DATA_PADDING = DATA_ALIGNMENT - 1
 _SECTION_NAMES = {
     lib.GSYM_SECTION_ADDR_OFFSETS: "AddrOffsets",
     lib.GSYM_SECTION_ADDR_INFO_OFFSETS: "AddrInfoOffsets",
@@ -48,7 +47,7 @@ _SECTION_NAMES = {
     lib.GSYM_SECTION_UUID: "UUID",
     lib.GSYM_SECTION_INDEX: "Index",
 }
-_REQUIRED_SECTIONS = tuple(_SECTION_NAMES)[:5]
+_REQUIRED_SECTIONS = tuple(_SECTION_NAMES.values())[:5]
 
 
 class Finding(NamedTuple):
@@ -87,11 +86,13 @@ class Layout:
         binary: The binary that contains it and perhaps part of its string table; else
             the file.
         order: Byte order for `struct`: "<" or ">".
-        version: 1 or 2.
+        is_version_1: Whether it is of version 1, else of version 2.
         base_address: Base of the address table, a link-time address.
         count: Number of functions.
         addr_off_size: Bytes of an entry of the address table.
-        extents: Extents of all parts but records.
+        strp_field: `struct` format of a string offset, and of a record offset.
+        strp_size: Bytes of a string offset.
+        parts: The extents of all parts, by their names.
         records: Base of record offsets, in the file.
         own_strings: The string table without the part shared with the binary.
         uuid: Identifier of the binary that it was made from; b"" for none.
@@ -101,36 +102,42 @@ class Layout:
         """Read the header; raises `BrokenError`."""
         self.data = data
         self.binary = binary
-        self.own_strings: Extent = Extent(0, 0, "StringTable")
-        self.extents: list[Extent] = []
         self.parts: dict[str, Extent] = {}
-        magic = data[:4]
-        if magic not in (_MAGIC_LITTLE, _MAGIC_BIG):
+        order = _MAGICS.get(bytes(data[:4]))
+        if order is None:
             raise BrokenError(0, "this is not a GSYM file: the magic is missing")
-        self.order = "<" if magic == _MAGIC_LITTLE else ">"
-        self.version: int = self.unpack("H", 4, "the header")[0]
-        if self.version == lib.GSYM_VERSION_1:
-            self._read_version_1()
-        elif self.version == lib.GSYM_VERSION_2:
-            self._read_version_2()
+        self.order: str = order
+        (version,) = self.unpack("H", 4, _HEADER)
+        if version not in {lib.GSYM_VERSION_1, lib.GSYM_VERSION_2}:
+            raise BrokenError(4, f"unknown version {version}")
+        self.is_version_1: bool = version == lib.GSYM_VERSION_1
+        fields = self.unpack(
+            _V1_HEADER if self.is_version_1 else _V2_HEADER, 0, _HEADER
+        )
+        self.addr_off_size: int = fields[2]
+        self.base_address: int = fields[4]
+        self.count: int = fields[5]
+        if self.addr_off_size not in _ADDRESS_SIZES:
+            raise BrokenError(6, f"addr_off_size is {self.addr_off_size}")
+        self.strp_field: str = "I" if self.is_version_1 else "Q"
+        self.strp_size: int = struct.calcsize("<" + self.strp_field)
+        self.records: int = 0
+        self.uuid_size: int = 0
+        if self.is_version_1:
+            self.uuid_size = fields[3]
+            self._read_version_1(*fields[6:8])
         else:
-            raise BrokenError(4, f"unknown version {self.version}")
+            self._read_version_2(fields[3])
         end = module_part_start(data, len(data))
-        if end < len(data):
-            self._add(_MODULE, end, len(data) - end)
+        self._add_last(_MODULE, end, len(data))
         sources = end_without_parts(data)
-        if sources < end:
-            self._add(_SOURCES, sources, end - sources)
-            end = sources
-        self.uuid: bytes = self._read_uuid()
-        start = data_part_start(data[:end], end)
+        self._add_last(_SOURCES, sources, end)
+        uuid_end = _V1_UUID_AT + self.uuid_size
+        section = self.parts.get("UUID", Extent(_V1_UUID_AT, uuid_end, "UUID"))
+        self.uuid: bytes = bytes(data[section.start : section.end])
+        start = data_part_start(data[:sources], sources)
         if start >= 0:
-            self._add(_DATA, start, end - start)
-
-    def _read_uuid(self) -> bytes:
-        start = _V1_UUID_AT if self.version == lib.GSYM_VERSION_1 else 0
-        section = self.parts.get("UUID", Extent(start, start + self.uuid_size, "UUID"))
-        return bytes(self.data[section.start : section.end])
+            self._add_last(_DATA, start, sources)
 
     def unpack(self, fields: str, offset: int, what: str) -> tuple[int, ...]:
         """The integers at *offset* in the `struct` format *fields*."""
@@ -139,33 +146,18 @@ class Layout:
             raise BrokenError(offset, f"the file ends inside {what}")
         return struct.unpack_from(self.order + fields, self.data, offset)
 
-    def column(self, field: str, extent: Extent, count: int) -> tuple[int, ...]:
-        """*count* integers of one size."""
-        return self.unpack(f"{count}{field}", extent.start, extent.name)
-
-    @property
-    def strp_field(self) -> str:
-        """`struct` format of a string offset."""
-        return "I" if self.version == lib.GSYM_VERSION_1 else "Q"
-
-    @property
-    def strp_size(self) -> int:
-        """Bytes of a string offset."""
-        return struct.calcsize("<" + self.strp_field)
-
     def addresses(self) -> list[int]:
         """Start addresses of all functions, in file order."""
-        offsets = self.column(
-            _ADDRESS_SIZES[self.addr_off_size], self.parts["AddrOffsets"], self.count
-        )
+        offsets = self._column("AddrOffsets", _ADDRESS_SIZES[self.addr_off_size])
         return [self.base_address + offset for offset in offsets]
 
     def record_offsets(self) -> list[int]:
         """File offsets of all records, in file order."""
-        offsets = self.column(
-            self.strp_field, self.parts["AddrInfoOffsets"], self.count
-        )
+        offsets = self._column("AddrInfoOffsets", self.strp_field)
         return [self.records + offset for offset in offsets]
+
+    def _column(self, name: str, field: str) -> tuple[int, ...]:
+        return self.unpack(f"{self.count}{field}", self.parts[name].start, name)
 
     def file_entries(self) -> list[tuple[int, ...]]:
         """(directory, base name) of all files as string offsets."""
@@ -174,13 +166,21 @@ class Layout:
         fields = self.unpack(f"{2 * count}{self.strp_field}", start + 4, "FileTable")
         return list(zip(fields[::2], fields[1::2], strict=True))
 
+    def extents(self) -> list[Extent]:
+        """The bytes of all parts but records, which have extents of their own."""
+        parts = self.parts | {"StringTable": self.own_strings}
+        return [each for name, each in parts.items() if name != "FunctionInfo"]
+
     def _add(self, name: str, start: int, size: int) -> None:
         if start + size > len(self.data):
-            raise BrokenError(
-                start, f"{name} of {size} bytes runs past the end of the file"
-            )
+            reason = f"{name} of {size} bytes runs past the end of the file"
+            raise BrokenError(start, reason)
         self.parts[name] = Extent(start, start + size, name)
-        self.extents.append(self.parts[name])
+
+    def _add_last(self, name: str, start: int, end: int) -> None:
+        """Add what follows the tables, unless it is empty."""
+        if start < end:
+            self._add(name, start, end - start)
 
     def _add_strings(self, start: int, size: int) -> None:
         """The string table, which may continue in the binary."""
@@ -195,25 +195,12 @@ class Layout:
                     raise BrokenError(record, f"{what} does not fit the string table")
                 end = module_part_start(self.data, len(self.data))
         self._add(name, start, end - start)
-        self.own_strings = self.parts[name]
+        self.own_strings: Extent = self.parts[name]
         self.parts[name] = Extent(start, start + size, name)
 
-    def _check_address_size(self) -> None:
-        if self.addr_off_size not in _ADDRESS_SIZES:
-            raise BrokenError(6, f"addr_off_size is {self.addr_off_size}")
-
-    def _read_version_1(self) -> None:
+    def _read_version_1(self, strtab_offset: int, strtab_size: int) -> None:
         size = lib.GSYM_V1_HEADER_SIZE
-        header = self.unpack(_V1_HEADER, 0, "the header")
-        self.addr_off_size: int
-        self.uuid_size: int
-        self.base_address: int
-        self.count: int
-        _, _, self.addr_off_size, self.uuid_size, self.base_address = header[:5]
-        self.count, strtab_offset, strtab_size = header[5:8]
-        self.records: int = 0
-        self._check_address_size()
-        self._add("the header", 0, size)
+        self._add(_HEADER, 0, size)
         self._add("AddrOffsets", size, self.count * self.addr_off_size)
         start = (self.parts["AddrOffsets"].end + 3) & ~3
         self._add("AddrInfoOffsets", start, self.count * 4)
@@ -221,14 +208,10 @@ class Layout:
         (count,) = self.unpack("I", start, "FileTable")
         self._add("FileTable", start, 4 + count * 2 * self.strp_size)
         self._add_strings(strtab_offset, strtab_size)
-        self._add_index_at_end()
-
-    def _add_index_at_end(self) -> None:
-        """Find the index by its last bytes."""
+        # The last bytes tell of an index.
         end = end_without_parts(self.data)
         start = end - struct.calcsize("<" + _INDEX_TRAILER)
-        is_possible = end % _INDEX_FILE_MULTIPLE == 0
-        if not is_possible or start < self.parts["StringTable"].end:
+        if end % _INDEX_FILE_MULTIPLE or start < self.parts["StringTable"].end:
             return
         size, _, _, _, _, magic = self.unpack(_INDEX_TRAILER, start, "the file")
         if magic != lib.GSYM_INDEX_MAGIC:
@@ -237,13 +220,9 @@ class Layout:
             raise BrokenError(start, f"Index of {size} bytes is larger than the file")
         self._add("Index", end - size, size)
 
-    def _read_version_2(self) -> None:
-        header = self.unpack(_V2_HEADER, 0, "the header")
-        _, _, self.addr_off_size, encoding, self.base_address, self.count = header
-        self._check_address_size()
+    def _read_version_2(self, encoding: int) -> None:
         if encoding != 0:
             raise BrokenError(7, f"unknown encoding {encoding} of the string table")
-        self.uuid_size = 0
         offset = lib.GSYM_V2_HEADER_SIZE
         while True:
             kind, start, size = self.unpack(_V2_ENTRY, offset, "the section directory")
@@ -257,13 +236,11 @@ class Layout:
                 self._add_strings(start, size)
             else:
                 self._add(name, start, size)
-        self._add("the header", 0, offset)
-        for kind in _REQUIRED_SECTIONS:
-            if _SECTION_NAMES[kind] not in self.parts:
-                raise BrokenError(offset, f"{_SECTION_NAMES[kind]} is missing")
+        self._add(_HEADER, 0, offset)
+        for name in _REQUIRED_SECTIONS:
+            if name not in self.parts:
+                raise BrokenError(offset, f"{name} is missing")
         self.records = self.parts["FunctionInfo"].start
-        # Its records have extents of their own.
-        self.extents.remove(self.parts["FunctionInfo"])
 
     @property
     def function_info(self) -> Extent:
@@ -288,33 +265,29 @@ def check_tables(layout: Layout) -> Iterator[Finding]:
 
 
 def _check_header(layout: Layout) -> Iterator[Finding]:
-    if layout.version == lib.GSYM_VERSION_1:
+    if layout.is_version_1:
         if layout.uuid_size > lib.GSYM_V1_MAX_UUID_SIZE:
             yield Finding(7, f"a UUID of {layout.uuid_size} bytes")
         after = _V1_UUID_AT + layout.uuid_size
         if any(layout.data[after : lib.GSYM_V1_HEADER_SIZE]):
             yield Finding(after, "bytes after the UUID are not zero")
         return
-    widths = {
-        "AddrOffsets": layout.addr_off_size,
-        "AddrInfoOffsets": 8,
-        "FileTable": 4,
-        "FunctionInfo": 4,
-    }
-    for name, alignment in widths.items():
-        if layout.parts[name].start % alignment:
-            yield Finding(layout.parts[name].start, f"{name} is not aligned")
-    for name, width in (("AddrOffsets", layout.addr_off_size), ("AddrInfoOffsets", 8)):
-        if layout.parts[name].size != layout.count * width:
-            reason = f"{name} does not have {layout.count} entries of {width} bytes"
-            raise BrokenError(layout.parts[name].start, reason)
-    start = layout.parts["FileTable"].start
+    parts, width = layout.parts, layout.addr_off_size
+    alignments = {"AddrOffsets": width, "AddrInfoOffsets": 8, "FileTable": 4}
+    for name, alignment in (alignments | {"FunctionInfo": 4}).items():
+        if parts[name].start % alignment:
+            yield Finding(parts[name].start, f"{name} is not aligned")
+    for name in ("AddrOffsets", "AddrInfoOffsets"):
+        if parts[name].size != layout.count * alignments[name]:
+            reason = f"{layout.count} entries of {alignments[name]} bytes"
+            raise BrokenError(parts[name].start, f"{name} does not have {reason}")
+    start = parts["FileTable"].start
     (count,) = layout.unpack("I", start, "FileTable")
-    if layout.parts["FileTable"].size != 4 + 16 * count:
+    if parts["FileTable"].size != 4 + 16 * count:
         raise BrokenError(start, f"FileTable does not have {count} entries")
-    end = layout.unpack("QQ", layout.parts["the header"].end - 16, "the directory")
-    if any(end):
-        yield Finding(layout.parts["the header"].end - 16, "EndOfList is not zero")
+    end = parts[_HEADER].end - 16
+    if any(layout.unpack("QQ", end, "the directory")):
+        yield Finding(end, "EndOfList is not zero")
 
 
 def _check_addresses(layout: Layout) -> Iterator[Finding]:
@@ -364,15 +337,11 @@ def _check_sources(layout: Layout) -> Iterator[Finding]:
     except FormatError as error:
         yield Finding(error.offset or 0, error.reason)
         return
-    yield from filter(None, (_check_text(sources, each) for each in sources.texts))
-
-
-def _check_text(sources: SourceFiles, path: str) -> Finding | None:
-    try:
-        _ = sources.texts[path]
-    except FormatError as error:
-        return Finding(error.offset or 0, f"{error.reason} ({path})")
-    return None
+    for path in sources.texts:
+        try:
+            _ = sources.texts[path]
+        except FormatError as error:  # noqa: PERF203 - each text may have one
+            yield Finding(error.offset or 0, f"{error.reason} ({path})")
 
 
 def _check_module(layout: Layout) -> Iterator[Finding]:
@@ -410,10 +379,9 @@ _IDS = {"debug_id": _is_debug_id, "code_id": is_hex, "code_hash": is_hex}
 
 def check_extents(layout: Layout, records: list[Extent]) -> Iterator[Finding]:
     """Bytes that belong to two parts or, except padding, to none."""
-    covered = 0
-    before = "the header"
+    covered, before = 0, _HEADER
     end = Extent(len(layout.data), len(layout.data), "the end")
-    for extent in [*sorted(layout.extents + records), end]:
+    for extent in [*sorted(layout.extents() + records), end]:
         if extent.size == 0 and extent is not end:
             continue
         if extent.start < covered:
@@ -421,7 +389,7 @@ def check_extents(layout: Layout, records: list[Extent]) -> Iterator[Finding]:
         gap = layout.data[covered : extent.start]
         if any(gap):
             yield Finding(covered, f"{len(gap)} bytes after {before} are in no part")
-        elif len(gap) > (_DATA_PADDING if extent.name == _DATA else _MAX_PADDING):
+        elif len(gap) > (DATA_ALIGNMENT - 1 if extent.name == _DATA else _MAX_PADDING):
             yield Finding(covered, f"{len(gap)} zero bytes follow {before}")
         if extent.end > covered:
             covered, before = extent.end, extent.name

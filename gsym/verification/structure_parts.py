@@ -7,10 +7,19 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from gsym.engine.native import bytes_of, check, ffi, lib, new_error
+from gsym.engine.mapped_image import MappedImage
+from gsym.engine.native import ffi, lib, new_object
+from gsym.errors import GsymError
 from gsym.leb128 import read_leb
 from gsym.model import UINT64_END
-from gsym.reading.decoded_functions import CALL_SITE, NODE, RANGE, ROW, unpack
+from gsym.reading.decoded_functions import (
+    CALL_SITE,
+    NODE,
+    RANGE,
+    ROW,
+    FunctionDecoder,
+    unpack,
+)
 from gsym.verification.structure import BrokenError, Extent, Finding, Layout
 
 # LEB128 numbers; the opcodes 1 to 3 have one as operand, 4 and above have none.
@@ -140,35 +149,21 @@ def check_index(layout: Layout) -> Iterator[Finding]:
 
 def _expected_index(layout: Layout, index: Extent) -> bytes | None:
     """The bytes that the index should have; None if the engine does not use it."""
-    with _open_image(layout.binary) as image:
-        header, size = ffi.new("gsym_header *"), ffi.new("size_t *")
-        lib.gsym_image_header(image, header)
-        if (header.index_offset, header.index_size) != (index.start, index.size):
-            return None
-        life = lib.gsym_index_create, lib.gsym_index_destroy
-        with _opened("index", *life, image) as made:
-            return bytes(ffi.buffer(lib.gsym_index_bytes(made, size), size[0]))
+    mapped = _mapped(layout)
+    header = mapped.header
+    if (header.index_offset, header.index_size) != (index.start, index.size):
+        return None
+    life = lib.gsym_index_create, lib.gsym_index_destroy
+    made, size = new_object("index", *life, mapped.image), ffi.new("size_t *")
+    return bytes(ffi.buffer(lib.gsym_index_bytes(made, size), size[0]))
 
 
-def _open_image(data: memoryview) -> Any:
-    life = lib.gsym_image_open, lib.gsym_image_close
-    return _opened("image", *life, bytes_of(data), len(data))
-
-
-def _opened(kind: str, create: Any, destroy: Any, *arguments: Any) -> Any:
-    """An object of the engine, also for a `with` block; raises `BrokenError`."""
-    made: Any = ffi.new(f"gsym_{kind} **")
-    error: Any = new_error()
-    if create(*arguments, made, error) != lib.GSYM_OK:
-        raise BrokenError(error.offset, _checked_reason(error))
-    return ffi.gc(made[0], destroy)
-
-
-def _checked_reason(error: Any) -> str:
-    """The fault of the file; raises `MemoryError` if that is unknown."""
-    if error.status == lib.GSYM_E_NO_MEMORY:
-        check(error.status, error)
-    return str(ffi.string(error.what).decode("utf-8", "replace"))
+def _mapped(layout: Layout) -> MappedImage:
+    """The engine's view of the file; raises `BrokenError`."""
+    try:
+        return MappedImage(layout.binary, None)
+    except GsymError as error:
+        raise BrokenError(error.offset or 0, error.reason) from None
 
 
 def _first_difference(found: memoryview, expected: bytes) -> int | None:
@@ -185,115 +180,87 @@ _ALIGNMENT = 4
 
 def check_records(layout: Layout, extents: list[Extent]) -> Iterator[Finding]:
     """Errors in all records, whose extents are added to *extents*."""
-    with _Decoder(layout) as decoder:
-        for index, offset in enumerate(layout.record_offsets()):
-            what = f"record {index}"
-            try:
-                end = record_end(layout, offset, what)
-            except BrokenError as error:
-                yield error.finding
-                continue
-            record = Extent(offset, end, what)
-            extents.append(record)
-            section = layout.function_info
-            if record.start < section.start or record.end > section.end:
-                yield Finding(record.start, f"{record.name} is outside of FunctionInfo")
-            if (record.start - layout.records) % _ALIGNMENT:
-                yield Finding(record.start, f"{record.name} is not aligned")
-            for reason in decoder.findings(index):
-                yield reason if isinstance(reason, Finding) else Finding(offset, reason)
-
-
-class _Decoder:
-    """Decodes records by the engine; a context manager that frees its storage."""
-
-    def __init__(self, layout: Layout) -> None:
-        self._string_count = layout.parts["StringTable"].size
-        self._file_count = len(layout.file_entries())
-        self._error: Any = new_error()
-        self._binary = layout.binary  # which the image reads
-        self._image = _open_image(self._binary)
-        self._record = _opened(
-            "record", lib.gsym_record_create, lib.gsym_record_destroy
-        )
-
-    def __enter__(self) -> _Decoder:  # noqa: PYI034 - Self needs Python 3.11
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        ffi.release(self._record)
-        ffi.release(self._image)
-
-    def findings(self, index: int) -> Iterator[Finding | str]:
-        """Errors in record *index*; a string for an error at its own offset."""
-        function = ffi.new("const gsym_function **")
-        status = lib.gsym_record_decode(
-            self._record, self._image, index, function, self._error
-        )
-        if status != lib.GSYM_OK:
-            yield Finding(
-                self._error.offset, f"record {index}: {_checked_reason(self._error)}"
-            )
-            return
-        top = function[0]
+    decoder = FunctionDecoder(_mapped(layout))
+    strings, files = layout.parts["StringTable"].size, len(layout.file_entries())
+    section = layout.function_info
+    for index, offset in enumerate(layout.record_offsets()):
+        what = f"record {index}"
+        try:
+            end = record_end(layout, offset, what)
+        except BrokenError as error:
+            yield error.finding
+            continue
+        extents.append(Extent(offset, end, what))
+        if offset < section.start or end > section.end:
+            yield Finding(offset, f"{what} is outside of FunctionInfo")
+        if (offset - layout.records) % _ALIGNMENT:
+            yield Finding(offset, f"{what} is not aligned")
+        try:
+            top = decoder.read(index)
+        except GsymError as error:
+            yield Finding(error.offset or 0, f"{what}: {error.reason}")
+            continue
         functions = [top] + [top.merged[i] for i in range(top.merged_count)]
-        for number, each in enumerate(functions):
-            what = f"record {index}"
-            if number:
-                what += f", merged function {number}"
-            for reason in self._function_errors(each):
-                yield f"{what}: {reason}"
+        for number, function in enumerate(functions):
+            part = f"{what}, merged function {number}" if number else what
+            for reason in _function_errors(function, strings, files):
+                yield Finding(offset, f"{part}: {reason}")
 
-    def _function_errors(self, function: Any) -> Iterator[str]:
-        if not 0 < function.name < self._string_count:
-            yield f"name {function.name:#x} is not in the string table"
-        # A function without a size ends where the next one starts.
-        end = function.address + function.size if function.size else UINT64_END
-        yield from self._row_errors(function, end)
-        yield from self._inline_errors(function, end)
-        yield from self._call_site_errors(function)
 
-    def _row_errors(self, function: Any, end: int) -> Iterator[str]:
-        rows = list(unpack(function.rows, function.row_count, ROW))
-        for (before, _, _), (after, _, _) in pairwise(rows):
+def _function_errors(function: Any, strings: int, files: int) -> Iterator[str]:
+    """Errors in a function of a file with so many bytes of strings, and files."""
+    if not 0 < function.name < strings:
+        yield f"name {function.name:#x} is not in the string table"
+    # A function without a size ends where the next one starts.
+    end = function.address + function.size if function.size else UINT64_END
+    yield from _row_errors(function, end, files)
+    yield from _inline_errors(function, end, strings, files)
+    yield from _call_site_errors(function, strings)
+
+
+def _row_errors(function: Any, end: int, files: int) -> Iterator[str]:
+    rows = list(unpack(function.rows, function.row_count, ROW))
+    for (before, _, _), (after, _, _) in pairwise(rows):
+        if after < before:
+            yield f"row {after:#x} follows row {before:#x}"
+    for address, file, _ in rows:
+        if not function.address <= address < end:
+            yield f"row {address:#x} is outside of the function"
+        if file >= files:
+            yield f"row {address:#x} has file {file} of {files}"
+
+
+def _inline_errors(function: Any, end: int, strings: int, files: int) -> Iterator[str]:
+    all_ranges = list(unpack(function.ranges, function.range_count, RANGE))
+    around: list[list[tuple[int, ...]]] = []  # ranges of the node at each depth
+    for node in unpack(function.nodes, function.node_count, NODE):
+        name, call_file, _, depth, first, count, _ = node
+        ranges = all_ranges[first : first + count]
+        where = f"inlined call at {ranges[0][0]:#x}" if ranges else "inlined call"
+        outer = around[depth - 1] if depth else [(function.address, end)]
+        del around[depth:]
+        around.append(ranges)
+        for start, stop in ranges:
+            if start >= stop:
+                yield f"{where}: the range [{start:#x}, {stop:#x}) is empty"
+            if not any(low <= start and stop <= high for low, high in outer):
+                yield f"{where}: [{start:#x}, {stop:#x}) is outside of its parent"
+        for (_, before), (after, _) in pairwise(ranges):
             if after < before:
-                yield f"row {after:#x} follows row {before:#x}"
-        for address, file, _ in rows:
-            if not function.address <= address < end:
-                yield f"row {address:#x} is outside of the function"
-            if file >= self._file_count:
-                yield f"row {address:#x} has file {file} of {self._file_count}"
+                yield f"{where}: its ranges do not ascend at {after:#x}"
+        if name >= strings:
+            yield f"{where}: name {name:#x} is not in the string table"
+        if call_file >= files:
+            yield f"{where}: file {call_file} of {files}"
 
-    def _inline_errors(self, function: Any, end: int) -> Iterator[str]:
-        all_ranges = list(unpack(function.ranges, function.range_count, RANGE))
-        around: list[list[tuple[int, ...]]] = []  # ranges of the node at each depth
-        for node in unpack(function.nodes, function.node_count, NODE):
-            name, call_file, _, depth, first, count, _ = node
-            ranges = all_ranges[first : first + count]
-            where = f"inlined call at {ranges[0][0]:#x}" if ranges else "inlined call"
-            outer = around[depth - 1] if depth else [(function.address, end)]
-            del around[depth:]
-            around.append(ranges)
-            for start, stop in ranges:
-                if start >= stop:
-                    yield f"{where}: the range [{start:#x}, {stop:#x}) is empty"
-                if not any(low <= start and stop <= high for low, high in outer):
-                    yield f"{where}: [{start:#x}, {stop:#x}) is outside of its parent"
-            for (_, before), (after, _) in pairwise(ranges):
-                if after < before:
-                    yield f"{where}: its ranges do not ascend at {after:#x}"
-            if name >= self._string_count:
-                yield f"{where}: name {name:#x} is not in the string table"
-            if call_file >= self._file_count:
-                yield f"{where}: file {call_file} of {self._file_count}"
 
-    def _call_site_errors(self, function: Any) -> Iterator[str]:
-        sites = unpack(function.call_sites, function.call_site_count, CALL_SITE)
-        for return_offset, flags, _, _, _ in sites:
-            if function.size and return_offset > function.size:
-                yield f"call site {return_offset:#x} is outside of the function"
-            if flags & ~_KNOWN_FLAGS:
-                yield f"call site {return_offset:#x} has unknown flags {flags:#x}"
-        for index in range(function.regex_count):
-            if function.regexes[index] >= self._string_count:
-                yield f"call site pattern {index} is not in the string table"
+def _call_site_errors(function: Any, strings: int) -> Iterator[str]:
+    sites = unpack(function.call_sites, function.call_site_count, CALL_SITE)
+    for return_offset, flags, _, _, _ in sites:
+        if function.size and return_offset > function.size:
+            yield f"call site {return_offset:#x} is outside of the function"
+        if flags & ~_KNOWN_FLAGS:
+            yield f"call site {return_offset:#x} has unknown flags {flags:#x}"
+    for index in range(function.regex_count):
+        if function.regexes[index] >= strings:
+            yield f"call site pattern {index} is not in the string table"

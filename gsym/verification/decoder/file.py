@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-from elftools.dwarf.compileunit import CompileUnit
-from elftools.dwarf.die import DIE, AttributeValue
-from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from gsym.engine.native import lib
 from gsym.model import Range
 from gsym.ranges import range_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from gsym.containers.object_file import ObjectFile
 
@@ -40,49 +35,6 @@ DWARF_SECTIONS = (
     *(name for name in _DWARF_SECTIONS if not name.endswith("_index")),
     "debug_loclists",
 )
-_DWARF_SECTIONS_UNUSED = (
-    "debug_aranges",
-    "debug_frame",
-    "eh_frame",
-    "debug_loc",
-    "debug_pubtypes",
-    "debug_pubnames",
-    "debug_sup",
-    "gnu_debugaltlink",
-)
-
-
-class _RootDIE(DIE):
-    """The first DIE of a unit."""
-
-    def add_bases(self, bases: Mapping[str, int]) -> None:
-        """Add the bases that it leaves out; pyelftools needs them for an index."""
-        for name, start in bases.items():
-            value = AttributeValue(name, "DW_FORM_sec_offset", start, start, 0, 0)
-            self.attributes.setdefault(name, value)
-        self._translate_indirect_attributes()
-
-
-class _Unit(CompileUnit):
-    """A unit whose root may leave out the bases of its indexes."""
-
-    def add_root(self, stream: Any, bases: Mapping[str, int]) -> None:
-        """Decode the root DIE, and add the bases that it leaves out."""
-        root = _RootDIE(self, stream, self.cu_die_offset)
-        self._dielist.insert(0, root)
-        self._diemap.insert(0, self.cu_die_offset)
-        root.add_bases(bases)
-
-
-class _Context(DWARFInfo):
-    """Reads version 6 as well, whose units and line tables have the headers of 5."""
-
-    def _parse_CU_at_offset(self, offset: int) -> _Unit:  # noqa: N802 - inherited
-        cu = super()._parse_CU_at_offset(offset)
-        return _Unit(cu.header, self, cu.structs, cu.cu_offset, cu.cu_die_offset)
-
-    def _is_supported_version(self, version: int) -> bool:
-        return 2 <= version <= 6  # noqa: PLR2004
 
 
 class DebugSections(NamedTuple):
@@ -103,23 +55,6 @@ class DebugSections(NamedTuple):
     def word(self, name: str, at: int, size: int) -> int:
         """A number in a section; 0 beyond its end."""
         return int.from_bytes(self.part(name, at, size), self.byteorder)
-
-    def open(self) -> DWARFInfo:
-        """A fresh pyelftools context; it caches every DIE it has seen."""
-        names = (*DWARF_SECTIONS, *_DWARF_SECTIONS_UNUSED)
-        sections: dict[str, Any] = dict.fromkeys(f"{name}_sec" for name in names)
-        for name in DWARF_SECTIONS:
-            data = self.contents.get(name)
-            if data is not None:
-                sections[f"{name}_sec"] = DebugSectionDescriptor(
-                    stream=BytesIO(data),
-                    name=name,
-                    global_offset=0,
-                    size=len(data),
-                    address=0,
-                )
-        config = DwarfConfig(self.byteorder == "little", "", self.address_size)
-        return _Context(config=config, **sections)
 
 
 class DwarfFile(NamedTuple):

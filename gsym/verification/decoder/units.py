@@ -1,33 +1,33 @@
 """The second opinion on units: their DIEs, references, attributes and ranges.
 
-pyelftools decodes the DIEs. It keeps every DIE that it has seen, so the context is
-given up from time to time; references across units go through `Units.die_at`.
+pyelftools decodes the DIEs. It keeps every DIE that it has seen, so all are given up
+from time to time.
 """
 
 from __future__ import annotations
 
 import struct
-from bisect import bisect_right
 from collections import Counter
 from functools import cached_property
+from inspect import signature
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.construct.core import ConstructError
+from elftools.dwarf.compileunit import CompileUnit
+from elftools.dwarf.die import DIE, AttributeValue
 from elftools.dwarf.dwarf_expr import DWARFExprParser
+from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
 from elftools.dwarf.ranges import BaseAddressEntry, RangeEntry, RangeLists
 
 from gsym.errors import GsymError
 from gsym.model import UINT64_MAX, Range
-from gsym.verification.decoder.file import DwarfFile
+from gsym.verification.decoder.file import DWARF_SECTIONS, DwarfFile
 from gsym.verification.decoder.lines import LineTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from elftools.dwarf.compileunit import CompileUnit
-    from elftools.dwarf.die import DIE
-    from elftools.dwarf.dwarfinfo import DWARFInfo
 
     from gsym.verification.decoder.file import DebugSections
 
@@ -35,13 +35,6 @@ _CONTEXT_SIZE = 4 << 20  # bytes of .debug_info that one context may decode
 _VERSION_5 = 5
 _DEAD = UINT64_MAX  # an address that no code has
 _TYPE_UNITS = {"DW_UT_type", "DW_UT_split_type"}
-_LOCAL_REFERENCES = {
-    "DW_FORM_ref1",
-    "DW_FORM_ref2",
-    "DW_FORM_ref4",
-    "DW_FORM_ref8",
-    "DW_FORM_ref_udata",
-}
 _SUPPLEMENTARY_REFERENCES = {
     "DW_FORM_GNU_ref_alt",
     "DW_FORM_ref_sup4",
@@ -71,8 +64,31 @@ DECODING_ERRORS = (
 _INHERITED_FROM = ("DW_AT_signature", "DW_AT_specification", "DW_AT_abstract_origin")
 
 
-class Units:
-    """All units of .debug_info.
+class _Unit(CompileUnit):
+    """A unit whose root may leave out the bases of its indexes."""
+
+    def get_top_DIE(self) -> DIE:  # noqa: N802 - inherited
+        """The root, with all bases; pyelftools needs them for an index."""
+        if self.has_top_DIE():
+            return self._dielist[0]
+        units: Any = self.dwarfinfo
+        root = DIE(self, units.debug_info_sec.stream, self.cu_die_offset)
+        self._dielist.insert(0, root)
+        self._diemap.insert(0, self.cu_die_offset)
+        # Bases of split units are their skeleton's, or where the section starts.
+        more = 8 * (self.structs.dwarf_format == _IS_64_BIT)
+        bases = {name: size + more for name, size in _BASES.items()}
+        if units.skeleton is not None:
+            bases["DW_AT_addr_base"] = units.skeleton.addr_base
+        for name, start in bases.items():
+            value = AttributeValue(name, "DW_FORM_sec_offset", start, start, 0, 0)
+            root.attributes.setdefault(name, value)
+        root._translate_indirect_attributes()  # noqa: SLF001 - as in the base class
+        return root
+
+
+class Units(DWARFInfo):
+    """All units of .debug_info; versions up to 6, which has the headers of 5.
 
     Attributes:
         file: As given.
@@ -81,7 +97,6 @@ class Units:
         offsets: Of the units, type units left out, ascending.
         damage: Why the list of units ends early, None where it does not.
         end: Offset after the last unit in the list.
-        context: What pyelftools decodes with for the time being.
         skeleton: That of the unit that was opened last, for split units.
         uncompared: How often functions or parts of them were not decoded, by reason.
     """
@@ -106,20 +121,18 @@ class Units:
         )
         self._types = types
         self._decoded = 0
-        self._all_offsets: list[int] = []
         self._sizes: dict[int, int] = {}
-        self._type_units: dict[int, tuple[int, int]] = {}
+        self._type_units: dict[int, int] = {}  # by signature, the offset of the type
         self.offsets: list[int] = []
         self._failures: list[str] = []
         self.uncompared: Counter[str] = Counter()
         self._renew()
         try:
-            for cu in self.context.iter_CUs():
-                self._all_offsets.append(cu.cu_offset)
+            for cu in self.iter_CUs():
                 self._sizes[cu.cu_offset] = cu.size
                 self.end = cu.cu_offset + cu.size
                 if cu.header.get("unit_type") in _TYPE_UNITS:
-                    place = (cu.cu_offset, cu.cu_offset + cu["type_offset"])
+                    place = cu.cu_offset + cu["type_offset"]
                     self._type_units[cu["type_signature"]] = place
                 else:
                     self.offsets.append(cu.cu_offset)
@@ -127,10 +140,31 @@ class Units:
             self.damage = f"{type(error).__name__}: {error}"
 
     def _renew(self) -> None:
-        context: Any = self.sections.open()
-        context.units = self  # for those who have a DIE only
-        self.context = context
+        """Give up all DIEs, which pyelftools keeps."""
+        _, little, size = self.sections
+        sections: dict[str, Any] = dict.fromkeys(signature(DWARFInfo).parameters)
+        for name in DWARF_SECTIONS:
+            data = self.sections.contents.get(name)
+            if data is not None:
+                sections[f"{name}_sec"] = DebugSectionDescriptor(
+                    BytesIO(data), name, 0, len(data), 0
+                )
+        sections["config"] = DwarfConfig(little == "little", "", size)
+        super().__init__(**sections)
+        vars(self).pop("_type_units_by_sig", None)
         self._decoded = 0
+
+    def _is_supported_version(self, version: int) -> bool:
+        return 2 <= version <= 6  # noqa: PLR2004
+
+    def _parse_CU_at_offset(self, offset: int) -> _Unit:  # noqa: N802 - inherited
+        cu = super()._parse_CU_at_offset(offset)
+        forms = cu.structs.Dwarf_dw_form
+        # pyelftools 0.33 reads eight bytes for the first and does not know the others.
+        forms["DW_FORM_strx4"] = cu.structs.the_Dwarf_uint32
+        for form in ("DW_FORM_GNU_addr_index", "DW_FORM_GNU_str_index"):
+            forms.setdefault(form, cu.structs.the_Dwarf_uleb128)
+        return _Unit(cu.header, self, cu.structs, cu.cu_offset, cu.cu_die_offset)
 
     def size(self, offset: int) -> int:
         """Bytes of the unit at *offset*."""
@@ -152,12 +186,12 @@ class Units:
             self._renew()
         self._decoded += self._sizes[offset]
         self.skeleton = skeleton
-        return Unit(self, self.cu_at(offset), skeleton)
+        return Unit(self, self.get_CU_at(offset), skeleton)
 
     def split_id(self, offset: int) -> int | None:
         """The number that a skeleton unit and its split unit share; None: no such."""
         try:
-            cu = self.cu_at(offset)
+            cu = self.get_CU_at(offset)
             if cu["version"] >= _VERSION_5:
                 return cu["dwo_id"] if cu["unit_type"] in _SPLIT_UNITS else None
             number = cu.get_top_DIE().attributes.get("DW_AT_GNU_dwo_id")
@@ -165,38 +199,17 @@ class Units:
             return None
         return None if number is None else number.value
 
-    def cu_at(self, offset: int) -> CompileUnit:
-        """The unit that begins at *offset*, as pyelftools has it."""
-        cu = self.context.get_CU_at(offset)
-        forms = cu.structs.Dwarf_dw_form
-        # pyelftools 0.33 reads eight bytes for the first and does not know the others.
-        forms["DW_FORM_strx4"] = cu.structs.the_Dwarf_uint32
-        for form in ("DW_FORM_GNU_addr_index", "DW_FORM_GNU_str_index"):
-            forms.setdefault(form, cu.structs.the_Dwarf_uleb128)
-        if not cu.has_top_DIE():
-            # Bases of split units are their skeleton's, or where the section starts.
-            more = 8 * (cu.structs.dwarf_format == _IS_64_BIT)
-            bases = {name: size + more for name, size in _BASES.items()}
-            if self.skeleton is not None:
-                bases["DW_AT_addr_base"] = self.skeleton.addr_base
-            cu.add_root(self.context.debug_info_sec.stream, bases)
-        return cu  # type: ignore[no-any-return]
-
-    def die_at(self, offset: int) -> DIE:
-        """The DIE at *offset* in .debug_info."""
-        unit = self._all_offsets[bisect_right(self._all_offsets, offset) - 1]
-        return self.cu_at(unit).get_DIE_from_refaddr(offset)
-
-    def type_die(self, signature: int) -> DIE | None:
-        """The type with *signature*, in any type unit."""
-        place = self._type_units.get(signature)
-        if place is not None:
-            return self.cu_at(place[0]).get_DIE_from_refaddr(place[1])
+    def get_DIE_by_sig8(self, sig8: int) -> DIE:  # noqa: N802 - inherited
+        """The type with a signature, in any type unit."""
+        if sig8 in self._type_units:
+            return self.get_DIE_from_refaddr(self._type_units[sig8])
         try:
-            return self.context.get_DIE_by_sig8(signature)  # type: ignore[no-any-return]
+            return super().get_DIE_by_sig8(sig8)
         except KeyError:
-            other = self._types(signature)
-        return None if other is None else other.type_die(signature)
+            other = self._types(sig8)
+            if other is None:
+                raise
+        return other.get_DIE_by_sig8(sig8)
 
     def follow(self, die: DIE, attribute: str) -> DIE | None:
         """The DIE that *attribute* of *die* refers to, if it has it.
@@ -207,21 +220,12 @@ class Units:
         if value is None:
             return None
         try:
-            return self._target(die, value)
+            if value.form not in _SUPPLEMENTARY_REFERENCES:
+                return die.get_DIE_from_attribute(attribute)
+            if self._supplementary is not None:
+                return self._supplementary.get_DIE_from_refaddr(value.raw_value)
         except DECODING_ERRORS as error:
             self.note_failure(f"{attribute} cannot be followed", error)
-            return None
-
-    def _target(self, die: DIE, value: Any) -> DIE | None:
-        home = _home(die)
-        if value.form in _LOCAL_REFERENCES:
-            return die.cu.get_DIE_from_refaddr(die.cu.cu_offset + value.raw_value)
-        if value.form == "DW_FORM_ref_addr":
-            return home.die_at(value.raw_value)
-        if value.form in _SUPPLEMENTARY_REFERENCES and self._supplementary is not None:
-            return self._supplementary.die_at(value.raw_value)
-        if value.form == "DW_FORM_ref_sig8":
-            return home.type_die(value.raw_value)
         return None
 
     def find(self, die: DIE, *attributes: str) -> tuple[Any, DIE] | None:
@@ -247,12 +251,13 @@ class Units:
         value, holder = found
         text = value.value
         if value.form in _SUPPLEMENTARY_STRINGS and self._supplementary is not None:
-            text = self._supplementary.context.get_string_from_table(value.raw_value)
+            text = self._supplementary.get_string_from_table(value.raw_value)
         elif value.form == "DW_FORM_GNU_str_index":
-            home, size = _home(holder), holder.cu.structs.dwarf_format // 8
+            home: Any = holder.dwarfinfo
+            size = holder.cu.structs.dwarf_format // 8
             start = size * value.raw_value
             place = home.sections.word("debug_str_offsets", start, size)
-            text = home.context.get_string_from_table(place)
+            text = home.get_string_from_table(place)
         return (
             text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else ""
         )
@@ -262,13 +267,6 @@ def attribute(die: DIE, name: str, number: int) -> Any | None:
     """An attribute whose name pyelftools may not know."""
     attributes: dict[Any, Any] = die.attributes
     return attributes.get(name, attributes.get(number))
-
-
-def _home(die: DIE) -> Units:
-    """The units of the file that *die* is in."""
-    context: Any = die.dwarfinfo
-    units: Units = context.units
-    return units
 
 
 class Unit:
@@ -431,19 +429,12 @@ class Unit:
             return
         raw_entries: Any = lists.get_range_list_at_offset_ex(offset)
         for raw in raw_entries:
-            entry = self._translated(lists, raw)
-            if entry is not None:
-                yield entry
-
-    def _translated(
-        self, lists: RangeLists, raw: Any
-    ) -> RangeEntry | BaseAddressEntry | None:
-        try:
-            return lists.translate_v5_entry(raw, self.cu)
-        except DECODING_ERRORS as error:
-            self.units.note_failure("an entry of a range list cannot be read", error)
-            # An index that leads nowhere costs the list this entry, and where it is
-            # a base address all that counts from it.
-            if raw.entry_type == "DW_RLE_base_addressx":
-                return BaseAddressEntry(raw.entry_offset, _DEAD)
-            return None
+            try:
+                yield lists.translate_v5_entry(raw, self.cu)
+            except DECODING_ERRORS as error:  # noqa: PERF203
+                what = "an entry of a range list cannot be read"
+                self.units.note_failure(what, error)
+                # An index that leads nowhere costs the list this entry, and where it
+                # is a base address all that counts from it.
+                if raw.entry_type == "DW_RLE_base_addressx":
+                    yield BaseAddressEntry(raw.entry_offset, _DEAD)
