@@ -13,7 +13,6 @@ from gsym.engine.native import ffi, lib, to_bytes, to_str
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 # Limit: Name to demangle
@@ -121,22 +120,24 @@ def _demangle(name: bytes) -> bytes:
     plain = body[1:] if body.startswith(b"__") and not is_block else body
     text = None
     if plain and b"\0" not in plain:
-        text = _language_of(plain)(plain)
+        text = _from_language(plain)
     if not text or len(text) > MAX_TEXT_SIZE:
         return name
     return front + text + at + version
 
 
-def _language_of(plain: bytes) -> Callable[[bytes], bytes | None]:
+def _from_language(plain: bytes) -> bytes | None:
     if plain.startswith((b"_Z", b"___Z", b"_GLOBAL_")):
-        return _from_legacy_rust if is_legacy_rust(plain) else _from_cxx
+        # Legacy Rust as C++, with the hash after it, where the package is missing
+        found = _from_package(plain, "rust") if is_legacy_rust(plain) else None
+        return found or _from_cxx(plain)
     if plain.startswith(b"_R") and plain[2:3].isalnum():
-        return _from_rust
+        return _from_package(plain, "rust")
     if plain.startswith(_SWIFT):
-        return _from_swift
+        return _from_package(plain, "swift")
     if plain.startswith(b"_D") and (plain[2:3].isdigit() or plain == b"_Dmain"):
-        return _from_d
-    return _keep
+        return _from_package(plain, "d")
+    return None
 
 
 def is_legacy_rust(plain: bytes) -> bool:
@@ -146,10 +147,6 @@ def is_legacy_rust(plain: bytes) -> bool:
     # A dot begins what compilers put after a name; there may be dots within, too.
     is_hash = start >= 0 and plain[:end].endswith(b"E")
     return is_hash and plain[end:][:1] in {b"", b"."}
-
-
-def _keep(_plain: bytes) -> None:
-    return None
 
 
 # ---- C++
@@ -236,23 +233,6 @@ def cxx_demangler() -> Any:
 
 
 # ---- languages of the package `demangle`
-
-
-def _from_legacy_rust(plain: bytes) -> bytes | None:
-    """Demangle as C++, with the hash after it, where the package is not installed."""
-    return _from_package(plain, "rust") or _from_cxx(plain)
-
-
-def _from_rust(plain: bytes) -> bytes | None:
-    return _from_package(plain, "rust")
-
-
-def _from_swift(plain: bytes) -> bytes | None:
-    return _from_package(plain, "swift")
-
-
-def _from_d(plain: bytes) -> bytes | None:
-    return _from_package(plain, "d")
 
 
 # What llvm-symbolizer leaves out, and the words class, struct, union and enum.

@@ -109,16 +109,6 @@ class Paths(dict[int, str]):
 class _Scratch:
     """Memory in which the engine writes one answer; used by one call at a time."""
 
-    __slots__ = (
-        "answer",
-        "error",
-        "frame_capacity",
-        "pattern_capacity",
-        "patterns",
-        "room",
-        "view",
-    )
-
     def __init__(self, frame_capacity: int, pattern_capacity: int) -> None:
         patterns_at = _ANSWER.size + frame_capacity * _FRAME.size
         block = ffi.new("char[]", patterns_at + pattern_capacity * _STRP.size)
@@ -161,18 +151,6 @@ class MappedImage:
 
     The bytes are a GSYM file, or a binary with one.
     """
-
-    __slots__ = (
-        "_functions",
-        "_scratches",
-        "data",
-        "file",
-        "files",
-        "header",
-        "image",
-        "path",
-        "strings",
-    )
 
     def __init__(
         self,
@@ -293,34 +271,28 @@ class MappedImage:
 
         They are 64-bit integers; a name is its offset in the string table.
         """
-        capacity, count = max(self.header.num_addresses, 1), ffi.new("size_t *")
-        error = new_error()
-        while True:
-            ranges = ffi.new("gsym_function_range[]", capacity)
-            status = lib.gsym_image_all_functions(
-                self.image, ranges, capacity, count, error
-            )
-            check(status, error, self.path)
-            if count[0] <= capacity:
-                break
-            capacity = count[0]
-        size = count[0] * _FUNCTION_RANGE.size
-        return memoryview(ffi.buffer(ranges)).cast("Q")[: size // 8]
+        capacity = max(self.header.num_addresses, 1)
+        ranges, count = self._ranges(lib.gsym_image_all_functions, capacity)
+        return memoryview(ffi.buffer(ranges)).cast("Q")[: count * 3]
 
     def function_ranges(self, index: int) -> list[FunctionRange]:
         """The function of entry *index* and those merged into it."""
-        capacity, count, error = 1, ffi.new("size_t *"), new_error()
-        while True:
-            ranges = ffi.new("gsym_function_range[]", capacity)
-            status = lib.gsym_image_functions(
-                self.image, index, ranges, capacity, count, error
-            )
-            check(status, error, self.path)
-            if count[0] <= capacity:
-                break
-            capacity = count[0]
-        raw = ffi.buffer(ranges, count[0] * _FUNCTION_RANGE.size)
+        ranges, count = self._ranges(lib.gsym_image_functions, 1, index)
+        raw = ffi.buffer(ranges, count * _FUNCTION_RANGE.size)
         return [
             FunctionRange(self.strings[name], start, size)
             for start, size, name in _FUNCTION_RANGE.iter_unpack(raw)
         ]
+
+    def _ranges(
+        self, engine: CData, capacity: int, *arguments: int
+    ) -> tuple[CData, int]:
+        """What *engine* returns, given room for so many functions, and their number."""
+        count, error = ffi.new("size_t *"), new_error()
+        while True:
+            ranges = ffi.new("gsym_function_range[]", capacity)
+            status = engine(self.image, *arguments, ranges, capacity, count, error)
+            check(status, error, self.path)
+            if count[0] <= capacity:
+                return ranges, count[0]
+            capacity = count[0]

@@ -7,7 +7,9 @@ own a handle.
 
 from __future__ import annotations
 
-from gsym.engine._core import ffi, lib
+from _struct import Struct  # `struct` adds a module to import
+
+from gsym.engine._core import ffi as ffi, lib as lib  # noqa: PLC0414 - exported
 from gsym.errors import (
     CancelledError,
     EmptyError,
@@ -23,18 +25,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = [
-    "bytes_of",
-    "check",
-    "ffi",
-    "kept_view",
-    "lib",
-    "new_error",
-    "new_object",
-    "to_bytes",
-    "to_str",
-    "uuid_bytes",
-]
+# The engine's records, in the machine's byte order.
+ROW = Struct("=Q2I")
+RANGE = Struct("=2Q")
+NODE = Struct("=Q6I")
+CALL_SITE = Struct("=Q4I")
+STRP = Struct("=Q")
 
 _CLASS_OF_STATUS = {
     lib.GSYM_E_FORMAT: FormatError,

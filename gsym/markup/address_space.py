@@ -13,7 +13,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.markup.elements import Mmap, Module
+    from gsym.markup.parser import Mmap, Module
 
 _PAGE, _LARGEST_PAGE = 1 << 12, 1 << 16
 _MAX_NAMED = 4  # replaced mmaps in a warning

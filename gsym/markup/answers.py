@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.markup.elements import Backtrace, Data, Element, Pc
+from gsym.markup.parser import Backtrace, Data, Element, Pc
 from gsym.model import DAMAGED, UINT64_MAX
 from gsym.records import NamedTuple
 

@@ -7,7 +7,7 @@ import struct
 from gsym.engine.native import to_str
 from gsym.errors import FormatError
 from gsym.markup.answers import answer_at
-from gsym.markup.elements import DumpFile, Pc
+from gsym.markup.parser import DumpFile, Pc
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

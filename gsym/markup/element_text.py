@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.engine.native import to_bytes
-from gsym.markup.elements import Backtrace, Data
+from gsym.markup.parser import Backtrace, Data
 from gsym.markup.symbols import Location
 
 TYPE_CHECKING = bool()

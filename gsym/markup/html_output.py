@@ -6,8 +6,8 @@ from html import escape
 
 from gsym.engine.native import to_bytes
 from gsym.markup.colours import ANY_SGR
-from gsym.markup.elements import Element, HexDict
 from gsym.markup.outputs import Output
+from gsym.markup.parser import Element, HexDict
 from gsym.patterns import regex
 
 TYPE_CHECKING = bool()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from gsym.engine.native import to_str
-from gsym.markup.elements import Element, HexDict
 from gsym.markup.line_filter import may_have_context
 from gsym.markup.outputs import Output
+from gsym.markup.parser import Element, HexDict
 from gsym.markup.symbols import call_fields
 
 TYPE_CHECKING = bool()

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 
 from gsym.engine.demangling import demangle_bytes, demangle_type
 from gsym.engine.native import to_bytes
+from gsym.markup import parser
 from gsym.markup.address_space import AddressSpace, ContextError, SpaceBudget
 from gsym.markup.answers import Answer, answer_address, answer_at
 from gsym.markup.colours import Colours
-from gsym.markup.context_lines import ContextLines
 from gsym.markup.element_text import ElementText
-from gsym.markup.elements import (
-    Backtrace,
-    Data,
-    DumpFile,
-    Element,
-    HexDict,
-    Mmap,
-    Pc,
-    Symbol,
-)
 from gsym.markup.line_runs import LineRuns
-from gsym.markup.parser import Fault, Token, decode
+from gsym.markup.parser import Backtrace, Data, Fault, Mmap, Pc, Token, find_elements
+from gsym.model import UINT64_MAX
 from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Iterator
 
+    from gsym.markup.address_space import LoadedModule, Segment
     from gsym.markup.failures import Failures
     from gsym.markup.outputs import Output
     from gsym.markup.settings import FilterSettings
@@ -78,7 +71,11 @@ class LineFilter:
         self._space = AddressSpace(budget, keeps_mmaps=self._style.keeps_mmaps)
         self._colours = Colours(is_on=settings.colour)
         self._text = ElementText(self._style, self._colours)
-        self._context = ContextLines(settings, self._space, self._text, output.text)
+        self._shows_summary = settings.context == "summary"
+        self._module: LoadedModule | None = None  # whose line is open
+        self._segments: list[Segment] = []  # to be listed in that line
+        self._line_start = b""  # the beginning of that line
+        self._bases: dict[int, int] = {}  # load addresses that were shown
         self._runs = LineRuns(settings, symbols, self._space, output, failures.count_in)
         self._line = b""  # with its end
         self._prefix = b""  # the beginning of the line, which names the process
@@ -86,7 +83,7 @@ class LineFilter:
     @property
     def waits_for_line(self) -> bool:
         """Whether a line without elements would change the output."""
-        return self._context.waits_for_segments
+        return self._module is not None
 
     def filter_run(
         self, lines: memoryview, element: int, number: int, process: bytes | None
@@ -112,19 +109,38 @@ class LineFilter:
         self._line = line
         if self._key is not None:
             self._prefix = self.prefix_of(line.partition(_BEGIN)[0])
-        self._filter(line)
+        # One at a time: a line may have many.
+        tokens = find_elements(line, self._style.dialect)
+        first = next(tokens, None)
+        if first is None:
+            self.close_line()
+            self._put_log(line)
+        else:
+            self._filter_elements(line, chain((first,), tokens))
 
     def close_line(self) -> None:
         """End the line about a module that waits for more segments."""
-        self._context.close_line(self._ending)
+        if self._module is not None:
+            end = self._text.module_end(self._segments, self._ending)
+            self._output.text(self._line_start + end)
+            self._line_start, self._module, self._segments = b"", None, []
 
     def finish(self) -> None:
         """End the log."""
         self.close_line()
-        self._context.clear()
+        self._clear()
 
-    def _filter(self, line: bytes) -> None:
+    def _clear(self) -> None:
+        """Remove all modules."""
+        self._space.clear()
+        self._bases.clear()
+
+    def _filter_elements(self, line: bytes, tokens: Iterator[Token]) -> None:
         raise NotImplementedError
+
+    def _put_log(self, text: bytes) -> None:
+        """Text of the log outside of elements."""
+        self._output.text(text)
 
     def prefix_of(self, before: bytes) -> bytes:
         """The part of the text before the elements that names the process."""
@@ -143,12 +159,12 @@ class LineFilter:
 
     def _decode(
         self, token: Token, modules: Container[int] | None = None
-    ) -> Element | None:
+    ) -> parser.Element | None:
         """The record of an element; None if it is text, or malformed."""
         if token.tag not in self._style.elements:
             return None
         faults: list[Fault] = []
-        element = decode(token, self._style.dialect, faults, modules)
+        element = parser.decode(token, self._style.dialect, faults, modules)
         for fault in faults:
             self._failures.add(fault, self._line)
         if element is None and faults:
@@ -161,11 +177,8 @@ class LineFilter:
         """Apply a contextual element.
 
         *put_before* prints the text before it, before it prints itself; by default that
-        is printed with its line.
-
-        Returns:
-            The text that replaces it; None if it is malformed, or conflicts with
-                earlier elements.
+        is printed with its line. Return the text that replaces it; None if it is
+        malformed, or conflicts with earlier elements.
         """
         # Without a list of segments, an unknown module is reported in the log.
         known = self._space.modules if self._style.lists_segments else None
@@ -174,9 +187,7 @@ class LineFilter:
             return None
         place = token.fields_start
         try:
-            said = self._context.take(
-                element, token, self._ending, self._prefix, put_before
-            )
+            said = self._apply(element, token, put_before)
         except ContextError as error:
             fault = Fault(to_bytes(str(error)), place)
             self._failures.add(fault, self._line)
@@ -188,17 +199,75 @@ class LineFilter:
         self._output.context(token, element)
         return said
 
+    def _apply(
+        self, element: parser.Element, token: Token, put_before: Callable[[], object]
+    ) -> bytes:
+        """Apply an element, and print what the style shows of it.
+
+        Raises:
+            ContextError: It conflicts with earlier elements.
+        """
+        if isinstance(element, parser.Module):
+            module = self._space.add_module(element)
+            if self._style.lists_segments:
+                self._begin_line(module, put_before, is_new=True)
+        elif isinstance(element, Mmap):
+            return self._apply_mmap(element, put_before)
+        elif isinstance(element, parser.Reset):
+            if self._space and self._style.lists_segments:
+                self.close_line()
+                put_before()
+                if self._shows_summary:
+                    text = self._prefix + self._text.raw(token) + self._ending
+                    self._output.text(text)
+            self._clear()
+        return b""
+
+    def _apply_mmap(self, element: Mmap, put_before: Callable[[], object]) -> bytes:
+        if element.module not in self._space.modules:
+            return b"symbolizer: Invalid module id."
+        segment = self._space.add_segment(element)
+        module = segment.module
+        if self._style.lists_segments:
+            if self._module is not module:
+                self._begin_line(module, put_before, is_new=False)
+            self._segments.append(segment)
+            return b""
+        # The load address of a module, shown once, as Fuchsia does
+        base = (segment.start - segment.address) & UINT64_MAX
+        is_first = module.id not in self._bases
+        if self._bases.setdefault(module.id, base) != base:
+            return b"symbolizer: Inconsistent base address."
+        is_shown = is_first and self._shows_summary
+        return self._text.module_base(module, base) if is_shown else b""
+
+    def _begin_line(
+        self, module: LoadedModule, put_before: Callable[[], object], *, is_new: bool
+    ) -> None:
+        self.close_line()
+        put_before()
+        if not self._shows_summary:
+            return
+        begin = self._prefix + self._text.module_begin(module, is_new=is_new)
+        # The text around the element is printed first, as may be lines of other
+        # processes.
+        if self._style.keeps_context_text or self._prefix:
+            self._line_start = begin
+        else:
+            self._output.text(begin)
+        self._module = module
+
     def _present(
-        self, element: Element, token: Token, between: bytes, notes: list[bytes]
+        self, element: parser.Element, token: Token, between: bytes, notes: list[bytes]
     ) -> tuple[bytes, Answer | None]:
         """The text that replaces an element, and the result of its lookup.
 
         *notes* receives lines to be printed after this one.
         """
-        if isinstance(element, Symbol):
+        if isinstance(element, parser.Symbol):
             demangled = demangle_type if self._style.has_types else demangle_bytes
             return self._text.plain(demangled(to_bytes(element.name))), None
-        if isinstance(element, HexDict):
+        if isinstance(element, parser.HexDict):
             from gsym.markup.hexdict import annotate
 
             text, added, values = annotate(
@@ -209,7 +278,7 @@ class LineFilter:
             )
             notes += added
             return text, Answer(element, values=values)
-        if isinstance(element, DumpFile):
+        if isinstance(element, parser.DumpFile):
             shown = self._settings.on_dump(element, self._space, self._symbols)
             return (self._text.raw(token) if shown is None else shown), None
         if isinstance(element, (Backtrace, Pc, Data)):

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from gsym.markup.answers import Answer
-    from gsym.markup.elements import Element
-    from gsym.markup.parser import Fault, Token
+    from gsym.markup.parser import Element, Fault, Token
     from gsym.markup.stack_lines import AnsweredStack
 
 MAX_HELD = 1 << 16  # bytes that are not written yet

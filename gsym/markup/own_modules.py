@@ -10,8 +10,7 @@ from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
-from gsym.markup.elements import Mmap, Module, Reset
-from gsym.markup.parser import encode
+from gsym.markup.parser import Mmap, Module, Reset, encode
 from gsym.modules.maps import read_maps
 
 

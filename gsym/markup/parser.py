@@ -12,42 +12,9 @@ reads only code locations as programs print them (`csrc/text/markup_element.c`).
 from __future__ import annotations
 
 from gsym.engine.native import to_str
-from gsym.markup.elements import (
-    Backtrace,
-    Data,
-    DumpFile,
-    Element,
-    HexDict,
-    Mmap,
-    Module,
-    Pc,
-    Reset,
-    Symbol,
-)
 from gsym.model import UINT64_END
 from gsym.patterns import regex
 from gsym.records import NamedTuple
-
-__all__ = [
-    "FUCHSIA_DIALECT",
-    "LLVM_DIALECT",
-    "SPEC_DIALECT",
-    "Backtrace",
-    "Data",
-    "Dialect",
-    "DumpFile",
-    "Fault",
-    "HexDict",
-    "Mmap",
-    "Module",
-    "Pc",
-    "Reset",
-    "Symbol",
-    "Token",
-    "decode",
-    "encode",
-    "find_elements",
-]
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -56,20 +23,95 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
+# ---- records
+
+
+class Symbol(NamedTuple):
+    """A symbol or a type, by its linkage name."""
+
+    name: str
+
+
+class Pc(NamedTuple):
+    """A code location; *kind* is "ra", "pc" or "" (not given)."""
+
+    address: int
+    kind: str = ""
+
+
+class Data(NamedTuple):
+    """A data location."""
+
+    address: int
+
+
+class Backtrace(NamedTuple):
+    """A frame of a backtrace, numbered from 0; *kind* as in `Pc`."""
+
+    frame: int
+    address: int
+    kind: str = ""
+    message: str = ""
+
+
+class HexDict(NamedTuple):
+    """Keys and values; *text* is everything after the tag, including newlines."""
+
+    text: str
+
+
+class DumpFile(NamedTuple):
+    """A dump that was published: its kind and its name."""
+
+    kind: str
+    name: str
+
+
+class Reset(NamedTuple):
+    """Removes all modules; *batch* is "begin", "end" or ""."""
+
+    batch: str = ""
+
+
+class Module(NamedTuple):
+    """A loaded binary, with the number that mmaps refer to."""
+
+    id: int
+    name: str
+    build_id: bytes
+
+
+class Mmap(NamedTuple):
+    """A segment in memory."""
+
+    start: int  # address of its first byte in memory
+    size: int  # in bytes
+    module: int  # number of the module
+    mode: str  # one or more of r, w and x, in this order
+    address: int  # link-time address of its first byte
+
+
+Element = Symbol | Pc | Data | Backtrace | HexDict | DumpFile | Reset | Module | Mmap
+
+# ---- finding
+
+
 class Dialect(NamedTuple):
-    """The rules for elements."""
+    """The rules for elements; the defaults are those of the specification."""
 
     # a `{{{` inside an element begins another one, and fields contain no `}`. Otherwise
     # an element ends at the first `}}}`
-    restarts: bool
+    restarts: bool = True
     # base of the size of an mmap without a prefix: 10 or 16; 0: octal if it begins with
     # 0, else decimal
-    size_base: int
-    has_messages: bool  # a backtrace may have a message as its last field
-    has_colon_names: bool  # names of modules may contain colons
-    has_batches: bool  # `reset:begin` and `reset:end` are resets, too
+    size_base: int = 16
+    # a backtrace may have a message as its last field
+    has_messages: bool = False
+    has_colon_names: bool = False  # names of modules may contain colons
+    # `reset:begin` and `reset:end` are resets, too
+    has_batches: bool = False
     # with one field too many, the kind of a code location is ignored
-    counts_fields: bool
+    counts_fields: bool = False
 
 
 class Token(NamedTuple):
@@ -99,22 +141,10 @@ class Fault(NamedTuple):
     is_warning: bool = False  # whether the element is accepted
 
 
-LLVM_DIALECT = Dialect(
-    restarts=False,
-    size_base=0,
-    has_messages=False,
-    has_colon_names=False,
-    has_batches=False,
-    counts_fields=True,
-)
-SPEC_DIALECT = LLVM_DIALECT._replace(restarts=True, size_base=16, counts_fields=False)
+SPEC_DIALECT = Dialect()
+LLVM_DIALECT = Dialect(restarts=False, size_base=0, counts_fields=True)
 FUCHSIA_DIALECT = Dialect(
-    restarts=True,
-    size_base=10,
-    has_messages=True,
-    has_colon_names=True,
-    has_batches=True,
-    counts_fields=False,
+    size_base=10, has_messages=True, has_colon_names=True, has_batches=True
 )
 
 _BEGIN, _END = b"{{{", b"}}}"
@@ -130,9 +160,6 @@ _OCTAL = regex(rb"0[0-7]+")
 _DIGITS = {0: (10, _DECIMAL), 10: (10, _DECIMAL), 16: (16, _HEX)}
 _MODE = regex(rb"(?=.)[rR]?[wW]?[xX]?")
 _MAX_DIGITS = 4096  # int() of more is slow
-
-
-# ---- finding
 
 
 def find_elements(line: bytes, dialect: Dialect) -> Iterator[Token]:
@@ -183,16 +210,17 @@ def decode(
         return None
     try:
         return read(_Fields(token, dialect, faults, modules))
-    except _MalformedError:
+    except _MalformedError as error:
+        faults.append(error.args[0])
         return None
 
 
 class _MalformedError(Exception):
-    """An element is malformed; the error is in the list."""
+    """An element is malformed, by a `Fault`."""
 
 
 class _Fields:
-    """Reads the fields of one element, and adds errors to a list."""
+    """Reads the fields of one element, and adds warnings to a list."""
 
     def __init__(
         self,
@@ -209,8 +237,7 @@ class _Fields:
 
     def refuse(self, message: bytes, field: int) -> NoReturn:
         before = sum(len(text) + 1 for text in self.texts[:field])
-        self._faults.append(Fault(message, self._start + before))
-        raise _MalformedError
+        raise _MalformedError(Fault(message, self._start + before))
 
     def refuse_type(self, what: bytes, field: int) -> NoReturn:
         self.refuse(b"expected %s; found '%s'" % (what, self.texts[field]), field)
@@ -220,11 +247,11 @@ class _Fields:
         found = len(self.texts)
         if found >= least and (most is None or found <= most):
             return
-        is_warning = found >= least
         message = b"expected %s field(s); found %d" % (count, found)
-        self._faults.append(Fault(message, self._start - 1, is_warning))
-        if not is_warning:
-            raise _MalformedError
+        fault = Fault(message, self._start - 1, is_warning=found >= least)
+        if not fault.is_warning:
+            raise _MalformedError(fault)
+        self._faults.append(fault)
 
     def expect_exactly(self, count: int) -> None:
         self.expect(b"%d" % count, count, count)
@@ -370,7 +397,7 @@ _BRACES = regex(r"[{}]")
 
 def encode(element: Element) -> str:
     """Write an element; delimiters in its names become `_`."""
-    return f"{{{{{{{':'.join(_WRITERS[type(element)](element))}}}}}}}"
+    return f"{{{{{{{_WRITERS[type(element)](element)}}}}}}}"
 
 
 def _text(name: str) -> str:
@@ -382,39 +409,32 @@ def _address(value: int) -> str:
     return f"0x{digits.zfill(len(digits) + len(digits) % 2)}"
 
 
-def _suffix(text: str) -> tuple[str, ...]:
-    return (text,) if text else ()
+def _last(text: str) -> str:
+    """A last field that may be missing."""
+    return f":{text}" if text else ""
 
 
-_WRITERS: dict[type, Callable[[Any], tuple[str, ...]]] = {
-    Symbol: lambda each: ("symbol", _text(each.name)),
-    Pc: lambda each: ("pc", _address(each.address), *_suffix(each.kind)),
-    Data: lambda each: ("data", _address(each.address)),
-    Backtrace: lambda each: (
-        "bt",
-        str(each.frame),
-        _address(each.address),
-        *_suffix(each.kind),
-        *_suffix(_text(each.message)),
-    ),
-    HexDict: lambda each: ("hexdict", _BRACES.sub("_", each.text)),
-    DumpFile: lambda each: ("dumpfile", _text(each.kind), _text(each.name)),
-    Reset: lambda each: ("reset", *_suffix(each.batch)),
+def _write_backtrace(each: Backtrace) -> str:
+    last = _last(each.kind) + _last(_text(each.message))
+    return f"bt:{each.frame}:{_address(each.address)}{last}"
+
+
+def _write_mmap(each: Mmap) -> str:
+    # The prefix of the size makes its base clear to all programs.
+    start = f"mmap:{_address(each.start)}:{each.size:#x}"
+    return f"{start}:load:{each.module}:{each.mode}:{_address(each.address)}"
+
+
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    Symbol: lambda each: f"symbol:{_text(each.name)}",
+    Pc: lambda each: f"pc:{_address(each.address)}{_last(each.kind)}",
+    Data: lambda each: f"data:{_address(each.address)}",
+    Backtrace: _write_backtrace,
+    HexDict: lambda each: f"hexdict:{_BRACES.sub('_', each.text)}",
+    DumpFile: lambda each: f"dumpfile:{_text(each.kind)}:{_text(each.name)}",
+    Reset: lambda each: f"reset{_last(each.batch)}",
     Module: lambda each: (
-        "module",
-        str(each.id),
-        _text(each.name),
-        "elf",
-        each.build_id.hex(),
+        f"module:{each.id}:{_text(each.name)}:elf:{each.build_id.hex()}"
     ),
-    # The prefix makes the base clear to all programs.
-    Mmap: lambda each: (
-        "mmap",
-        _address(each.start),
-        f"0x{each.size:x}",
-        "load",
-        str(each.module),
-        each.mode,
-        _address(each.address),
-    ),
+    Mmap: _write_mmap,
 }

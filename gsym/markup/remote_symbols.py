@@ -8,7 +8,7 @@ from __future__ import annotations
 from gsym.cache import BoundedCache
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import ServerError
-from gsym.markup import elements
+from gsym.markup import parser
 from gsym.markup.address_space import (
     AddressSpace,
     ContextError,
@@ -20,7 +20,6 @@ from gsym.markup.answers import looked_up
 from gsym.markup.headings import Headings
 from gsym.markup.hexdict import addresses_in
 from gsym.markup.log_stream import OpenDictionary
-from gsym.markup.parser import Token, decode, find_elements
 from gsym.markup.symbols import Location, ModuleSymbols, SymbolOptions, Symbols
 from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.modules.open_module import OpenModule
@@ -61,16 +60,13 @@ class RemoteSymbols(Symbols):
     def __init__(
         self, source: Asking, options: SymbolOptions, *, most: int = 256
     ) -> None:
-        self.options = options
+        super().__init__(source, options, most=most)  # type: ignore[arg-type]
         self._asking = source
-        self._most = most
-        self._modules: dict[tuple[bytes, bytes], ModuleSymbols] = {}
         # Base and name of modules.
         self._places: BoundedCache[bytes, tuple[int, str]] = BoundedCache(_MAX_BASES)
         self._answers: dict[tuple[bytes, int], Symbolization] = {}
         self._failure = ""
         self._breaker = CircuitBreaker()
-        self._doubts: dict[str, None] = {}
 
     def _open(self, module: LoadedModule) -> ModuleSymbols:
         return _RemoteModule(self, module.build_id)
@@ -150,16 +146,11 @@ class _RemoteModule(ModuleSymbols):
 
     def frames(self, address: int) -> tuple[Location, ...]:
         """The frames at a link-time address, innermost first; empty if unknown."""
-        lookup = self._find(address)
-        return () if lookup is None else self._locations(lookup)
+        return self._locations(self._find(address))
 
     def variable(self, address: int) -> tuple[bytes, int] | None:
         """The function at a link-time address; servers do not return variables."""
-        lookup = self._find(address)
-        if lookup is None:
-            return None
-        frame = lookup.frames[-1]
-        return self._shown(to_bytes(frame.name)), frame.offset
+        return self._named(self._find(address))
 
     def _find(self, address: int) -> Lookup | None:
         answer = self._symbols.answer(self._build_id, address)
@@ -190,7 +181,7 @@ class AddressCollector:
             for line in lines[at:end].removesuffix(b"\n").split(b"\n"):
                 if self._dictionary or _BEGIN in line:
                     for _, whole in self._dictionary.take(0, line + b"\n"):
-                        for token in find_elements(whole, self._style.dialect):
+                        for token in parser.find_elements(whole, self._style.dialect):
                             wanted += self._take(token)
         self._symbols.ask(wanted)
 
@@ -198,25 +189,25 @@ class AddressCollector:
         """End the log."""
         self._space.clear()
 
-    def _take(self, token: Token) -> list[tuple[bytes, int]]:
+    def _take(self, token: parser.Token) -> list[tuple[bytes, int]]:
         """Build id and link-time address of each address in an element."""
-        element = decode(token, self._style.dialect, [], self._space.modules)
-        if isinstance(element, elements.HexDict):
+        element = parser.decode(token, self._style.dialect, [], self._space.modules)
+        if isinstance(element, parser.HexDict):
             return self._resolved(addresses_in(to_bytes(element.text)))
-        if isinstance(element, (elements.Backtrace, elements.Pc, elements.Data)):
+        if isinstance(element, (parser.Backtrace, parser.Pc, parser.Data)):
             exact = self._headings.are_exact
             address = looked_up(element, self._style, are_exact=exact)
             return self._resolved([address])
         self._follow(element)
         return []
 
-    def _follow(self, element: elements.Element | None) -> None:
+    def _follow(self, element: parser.Element | None) -> None:
         try:
-            if isinstance(element, elements.Reset):
+            if isinstance(element, parser.Reset):
                 self._space.clear()
-            elif isinstance(element, elements.Module):
+            elif isinstance(element, parser.Module):
                 self._space.add_module(element)
-            elif isinstance(element, elements.Mmap):
+            elif isinstance(element, parser.Mmap):
                 self._symbols.place(self._space.add_segment(element))
         except ContextError:
             pass

@@ -13,47 +13,51 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gsym.markup.address_space import AddressSpace
-    from gsym.markup.elements import DumpFile
+    from gsym.markup.parser import DumpFile
     from gsym.markup.symbols import Symbols
 
 
-class Style(NamedTuple):
-    """The rules of a style."""
+_BASIC = frozenset({b"symbol", b"pc", b"data", b"bt", b"reset", b"module", b"mmap"})
 
-    name: str  # its name on the command line
-    dialect: Dialect  # the rules for elements
-    has_types: bool  # a `symbol` may be the encoded name of a type
-    adjusts_plain_pc: bool  # a `pc` without a kind is a return address, as a `bt` is
+
+class Style(NamedTuple):
+    """The rules of a style; the defaults are those of the specification."""
+
+    name: str = "spec"  # its name on the command line
+    dialect: Dialect = SPEC_DIALECT  # the rules for elements
+    has_types: bool = True  # a `symbol` may be the encoded name of a type
+    # a `pc` without a kind is a return address, as a `bt` is
+    adjusts_plain_pc: bool = True
     # an address without a kind is exact if the heading of its report or the code before
     # it says so
-    weighs_evidence: bool
+    weighs_evidence: bool = True
     # frames show the address that was looked up, not the logged one
-    shows_adjusted: bool
+    shows_adjusted: bool = False
     # frames have a column, which is 0, and `<invalid>` for unknown values
-    has_columns: bool
+    has_columns: bool = False
     # a `pc` shows the name of the outermost function, but the line of the innermost one
-    pc_is_outermost: bool
+    pc_is_outermost: bool = False
     # text around a contextual element stays; otherwise text after it on its line is
     # dropped, and if the element prints nothing, also text before it
-    keeps_context_text: bool
-    elides_prefixes: bool  # a line is dropped if none of its elements is shown
+    keeps_context_text: bool = True
+    elides_prefixes: bool = False  # a line is dropped if none of its elements is shown
     # the line about a module lists its segments, and waits for them; otherwise it has
     # the load address, and is printed at the first segment
-    lists_segments: bool
-    keeps_mmaps: bool  # see `AddressSpace`
+    lists_segments: bool = True
+    keeps_mmaps: bool = False  # see `AddressSpace`
     # colours of the log are converted or removed; otherwise they are text
-    interprets_sgr: bool
-    ends_last_line: bool  # a last line without a newline gets one
+    interprets_sgr: bool = False
+    ends_last_line: bool = False  # a last line without a newline gets one
     # each of several frames on a line is printed on a line of its own
-    splits_frames: bool
-    indents_frames: bool  # blanks before a frame are repeated before its inlined frames
-    reports_each_failure: bool  # each unresolved address is reported
-    elements: frozenset[bytes]  # tags of the elements that it handles
+    splits_frames: bool = False
+    # blanks before a frame are repeated before its inlined frames
+    indents_frames: bool = True
+    reports_each_failure: bool = False  # each unresolved address is reported
+    # tags of the elements that it handles
+    elements: frozenset[bytes] = _BASIC | {b"hexdict", b"dumpfile"}
 
 
-_BASIC = frozenset({b"symbol", b"pc", b"data", b"bt", b"reset", b"module", b"mmap"})
-_ALL = _BASIC | {b"hexdict", b"dumpfile"}
-
+SPEC = Style()
 LLVM = Style(
     name="llvm",
     dialect=LLVM_DIALECT,
@@ -64,37 +68,14 @@ LLVM = Style(
     has_columns=True,
     pc_is_outermost=True,
     keeps_context_text=False,
-    elides_prefixes=False,
-    lists_segments=True,
     keeps_mmaps=True,
     interprets_sgr=True,
     ends_last_line=True,
-    splits_frames=False,
     indents_frames=False,
     reports_each_failure=True,
     elements=_BASIC,
 )
-SPEC = Style(
-    name="spec",
-    dialect=SPEC_DIALECT,
-    has_types=True,
-    adjusts_plain_pc=True,
-    weighs_evidence=True,
-    shows_adjusted=False,
-    has_columns=False,
-    pc_is_outermost=False,
-    keeps_context_text=True,
-    elides_prefixes=False,
-    lists_segments=True,
-    keeps_mmaps=False,
-    interprets_sgr=False,
-    ends_last_line=False,
-    splits_frames=False,
-    indents_frames=True,
-    reports_each_failure=False,
-    elements=_ALL,
-)
-FUCHSIA = SPEC._replace(
+FUCHSIA = Style(
     name="fuchsia",
     dialect=FUCHSIA_DIALECT,
     elides_prefixes=True,

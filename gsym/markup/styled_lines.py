@@ -7,7 +7,7 @@ text after a contextual element, and has colours of its own.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 
 from gsym.engine.native import lib
 from gsym.markup.colours import SGR, remove_colours
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gsym.markup.answers import Answer
-    from gsym.markup.elements import Element
     from gsym.markup.outputs import Output
+    from gsym.markup.parser import Element
     from gsym.markup.settings import Style
 
     Part = bytes | tuple[Token, Element, bytes, Answer | None]
@@ -31,16 +31,6 @@ _MAX_WAITING = 1024  # elements that wait for the end of their line
 class DocumentLines(LineFilter):
     """Filters lines; a contextual element is removed, the text around it stays."""
 
-    def _filter(self, line: bytes) -> None:
-        # One at a time: a line may have many.
-        tokens = find_elements(line, self._style.dialect)
-        first = next(tokens, None)
-        if first is None:
-            self.close_line()
-            self._output.text(line)
-        else:
-            self._filter_elements(line, chain((first,), tokens))
-
     def _filter_elements(self, line: bytes, tokens: Iterator[Token]) -> None:
         parts = LineParts(line, self._ending, self._style, self._prefix)
         self._colours.reset()  # they end with the line
@@ -49,7 +39,9 @@ class DocumentLines(LineFilter):
             self.close_line()
             max_waiting = 1
         at = 0
-        for count, (token, is_last) in enumerate(_with_last(tokens), 1):
+        following = pairwise(chain(tokens, (None,)))
+        for count, (token, after) in enumerate(following, 1):
+            assert token is not None  # noqa: S101 - only the last is none
             if self._settings.colour:  # the text before it stays
                 for code in SGR.finditer(line, at, token.start):
                     self._colours.interpret(code[0])
@@ -59,7 +51,7 @@ class DocumentLines(LineFilter):
             elif (element := self._decode(token)) is None:
                 parts.has_other = True
             else:
-                between = parts.between_frames(token, is_last=is_last)
+                between = parts.between_frames(token, is_last=after is None)
                 shown = self._present(element, token, between, parts.notes)
                 parts.replace(token, element, *shown)
             if not count % max_waiting:
@@ -79,15 +71,6 @@ class DocumentLines(LineFilter):
             parts.has_other = True
         else:
             parts.remove(token)
-
-
-def _with_last(tokens: Iterator[Token]) -> Iterator[tuple[Token, bool]]:
-    """Tokens, each with whether it is the last."""
-    token = next(tokens, None)
-    while token is not None:
-        following = next(tokens, None)
-        yield token, following is None
-        token = following
 
 
 class LineParts:
@@ -204,16 +187,12 @@ class LlvmLines(LineFilter):
         super().finish()
         self._put(self._colours.reset())
 
-    def _filter(self, line: bytes) -> None:
+    def filter(self, line: bytes) -> None:
+        """Filter one line, given with its end."""
         self._put(self._colours.reset())
-        # One at a time: a line may have many.
-        tokens = find_elements(line, self._style.dialect)
-        first = next(tokens, None)
-        if first is None:
-            self.close_line()
-            self._put_log(line)
-            return
-        tokens = chain((first,), tokens)
+        super().filter(line)
+
+    def _filter_elements(self, line: bytes, tokens: Iterator[Token]) -> None:
         context = self._first_context(line)
         if context is None:
             self.close_line()

@@ -103,7 +103,7 @@ class ModuleSymbols:
         """The frames at a link-time address, innermost first; empty if unknown."""
         frames = self._frames.get(address)
         if frames is None:
-            frames = self._frames.keep(address, self._look_up(address))
+            frames = self._frames.keep(address, self._locations(self._find(address)))
         return frames
 
     def damage_at(self, address: int) -> str:
@@ -113,14 +113,17 @@ class ModuleSymbols:
 
     def variable(self, address: int) -> tuple[bytes, int] | None:
         """The variable or function at a link-time address, and the offset in it."""
-        found = self._named(self._kept_variables(), address)
-        if found is not None:
-            return found
+        variables = self._kept_variables()
+        if variables is not None:
+            with suppress(GsymError):
+                found = self._named(variables.lookup(address))
+                if found is not None:
+                    return found
         symbols = self._data_symbols()
         symbol = None if symbols is None else symbols.find(address)
         if symbol is not None:
             return self._shown(to_bytes(symbol.name)), address - symbol.start
-        return self._named(self.module.reader, address)
+        return self._named(self._find(address))
 
     @property
     def code(self) -> MachineCode:
@@ -144,22 +147,19 @@ class ModuleSymbols:
             "--data-symbols)"
         )
 
-    def _look_up(self, address: int) -> tuple[Location, ...]:
+    def _find(self, address: int) -> Lookup | None:
         reader = self.module.reader
-        if reader is None:
-            return ()
         try:
-            lookup = reader.lookup(address)
+            return None if reader is None else reader.lookup(address)
         except GsymError as error:  # damage affects its own addresses only
             self._damage = self._damage or f"{DAMAGED}: {error}"
             self._damaged.keep(address, True)  # noqa: FBT003
-            return ()
-        return () if lookup is None else self._locations(lookup)
+            return None
 
-    def _locations(self, lookup: Lookup) -> tuple[Location, ...]:
+    def _locations(self, lookup: Lookup | None) -> tuple[Location, ...]:
         options = self._options
         frames = []
-        for frame in lookup.frames:
+        for frame in () if lookup is None else lookup.frames:
             name = function_name(to_bytes(frame.name), options)
             path = frame.filename
             if not options.basenames:
@@ -174,12 +174,8 @@ class ModuleSymbols:
         shown = demangle_bytes(name) if self._options.demangle else name
         return _escaped(shown, self._options)
 
-    def _named(self, reader: Reader | None, address: int) -> tuple[bytes, int] | None:
-        """The symbol of a GSYM file at an address, and the offset from its start."""
-        try:
-            lookup = None if reader is None else reader.lookup(address)
-        except GsymError:
-            return None
+    def _named(self, lookup: Lookup | None) -> tuple[bytes, int] | None:
+        """The symbol of an answer, and the offset from its start."""
         if lookup is None:
             return None
         frame = lookup.frames[-1]

@@ -9,16 +9,15 @@ takes half of that time, too: such a binary is converted when it is opened again
 
 from __future__ import annotations
 
-from _thread import allocate_lock
-
 from gsym.conversion.identity import key_of_binary
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.partial import PartialConversion
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib
-from gsym.errors import ClosedError, EmptyError
+from gsym.errors import EmptyError
 from gsym.model import UINT64_END, Header
-from gsym.reading.reader import Reader
+from gsym.reading.images import PartialImages
+from gsym.reading.reader import Reader, header_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -81,21 +80,8 @@ def open_binary(
     return Reader(_BinaryImages(binary, partial, convert, spend, index_limit))
 
 
-class _BinaryImages:
-    """Images of a binary: first of a few units, then of all of it; see `Images`."""
-
-    __slots__ = (
-        "_binary",
-        "_convert",
-        "_index_limit",
-        "_lock",
-        "_made",
-        "_partial",
-        "_spend",
-        "_whole",
-        "is_closed",
-        "path",
-    )
+class _BinaryImages(PartialImages):
+    """Images of a binary: first of a few units, then of all of it."""
 
     def __init__(
         self,
@@ -105,64 +91,44 @@ class _BinaryImages:
         spend: Callable[[int], int],
         index_limit: int | None,
     ) -> None:
+        super().__init__(binary.path)
         self._binary = binary
         self._partial: PartialConversion | None = partial
         self._convert = convert
         self._index_limit = index_limit
-        self._lock = allocate_lock()
         self._spend = spend
-        self._whole: Reader | None = None
-        self.is_closed = False
-        self.path: str | None = binary.path
         # The addresses of the last partial conversion, and what answers for them.
         self._made: tuple[set[int], MappedImage]
         self._forget()
 
     @property
     def header(self) -> Header:
-        return self._complete().header
+        """The header of the file."""
+        return header_of(self.mapped, self.mapped.data)
 
     @property
     def uuid(self) -> bytes:
+        """Identifier of the binary, or b""."""
         return self._binary.uuid
 
     @property
     def module(self) -> ModuleKey:
+        """The module that the binary is."""
         return key_of_binary(self._binary)
 
     @property
-    def offset(self) -> int:
-        return self._complete().offset
-
-    @property
-    def size(self) -> int:
-        return self._complete().size
-
-    @property
-    def mapped(self) -> MappedImage:
-        return self._complete().mapped
-
-    @property
-    def is_partial(self) -> bool:
-        return self._whole is None
-
-    @property
     def module_range(self) -> tuple[int, int] | None:
-        whole = self._whole
-        return self._binary.code_extent if whole is None else whole.module_range
-
-    def tail(self, size: int) -> memoryview:
-        return self.mapped.data[-size:]
+        """See `Reader.module_range`."""
+        return self._binary.code_extent if self.is_partial else super().module_range
 
     def close(self) -> None:
-        with self._lock:
-            self.is_closed = True
-            self._partial = None
-            self._forget()
-            if self._whole is not None:
-                self._whole.close()
+        """Close it; running calls in other threads finish normally."""
+        super().close()
+        self._partial = None
+        self._forget()
 
     def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
+        """The image that has the answers for *addresses*."""
         self._check_open()
         partial = self._partial
         if partial is None:
@@ -184,20 +150,11 @@ class _BinaryImages:
     def _forget(self) -> None:
         self._made = set(), MappedImage(_NO_FUNCTIONS, self.path)
 
-    def _check_open(self) -> None:
-        if self.is_closed:
-            raise ClosedError("the reader is closed", path=self.path)
-
-    def _complete(self) -> Reader:
-        """The GSYM file of the whole binary."""
-        with self._lock:
-            self._check_open()
-            if self._whole is None:
-                whole = self._convert()
-                if whole is None:
-                    reason = "no debug information and no symbols"
-                    raise EmptyError(reason, path=self.path)
-                self._whole = whole
-                self._partial = None
-                self._forget()
-            return self._whole
+    def _read_all(self) -> Reader:
+        """Convert the whole binary."""
+        whole = self._convert()
+        if whole is None:
+            raise EmptyError("no debug information and no symbols", path=self.path)
+        self._partial = None
+        self._forget()
+        return whole

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from struct import Struct
-
 from gsym import model
 from gsym.engine.mapped_image import MappedImage, Paths
-from gsym.engine.native import check, ffi, lib, new_error, new_object
+from gsym.engine.native import (
+    CALL_SITE,
+    NODE,
+    RANGE,
+    ROW,
+    STRP,
+    check,
+    ffi,
+    lib,
+    new_error,
+    new_object,
+)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from struct import Struct
     from typing import Any
 
     from gsym.reading.reader import Reader
 
     CData = Any  # a cffi object
-
-# The engine's records, in the machine's byte order.
-ROW = Struct("=Q2I")
-RANGE = Struct("=2Q")
-NODE = Struct("=Q6I")
-CALL_SITE = Struct("=Q4I")
-STRP = Struct("=Q")
 
 _new = tuple.__new__  # a named tuple without the handling of its arguments
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         Iterable,
         Iterator,
         Mapping,
-        MutableSequence,
         Sequence,
     )
     from typing import Any, overload
@@ -97,23 +96,6 @@ class Frames:
         misses: Whether addresses without an answer have rows.
     """
 
-    __slots__ = (
-        "_addresses",
-        "_columns_of_batch",
-        "address_index",
-        "answered",
-        "batch",
-        "damaged",
-        "function_index",
-        "inlined",
-        "line",
-        "name",
-        "offset",
-        "path",
-        "reason",
-        "tables",
-    )
-
     address_index: memoryview
     function_index: memoryview
     name: memoryview
@@ -159,16 +141,18 @@ class Frames:
         more = len(left_out) if misses else 0
         indexes += left_out[:more]
         order = sorted(range(len(indexes)), key=indexes.__getitem__)
-        sorted_indexes = array("I", map(indexes.__getitem__, order))
-        self.address_index = memoryview(sorted_indexes).toreadonly()
+        self._set("address_index", map(indexes.__getitem__, order))
         for name, miss in _MISS.items():
-            column = getattr(self, name)
-            values = array(
-                column.format.replace("?", "B"), column.tolist() + [miss] * more
-            )
-            sorted_values = array(values.typecode, map(values.__getitem__, order))
-            moved = memoryview(sorted_values).cast("B").cast(column.format)
-            setattr(self, name, moved.toreadonly())
+            values = [*getattr(self, name), *[miss] * more]
+            self._set(name, map(values.__getitem__, order))
+
+    def _set(self, name: str, values: Iterable[int]) -> None:
+        """Replace a column."""
+        from array import array
+
+        code = getattr(self, name).format
+        column = memoryview(array(code.replace("?", "B"), values))
+        setattr(self, name, column.cast("B").cast(code).toreadonly())
 
     if not TYPE_CHECKING:  # it would give any name a type
 
@@ -191,7 +175,9 @@ class Frames:
         return len(self.name)
 
     def __iter__(self) -> Iterator[FrameRow]:
-        return map(FrameRow._make, zip(*self._columns(), strict=True))
+        names = [name + "s" * (name in _TEXTS) for name in FrameRow._fields]
+        columns = [getattr(self, name) for name in names]
+        return map(FrameRow._make, zip(*columns, strict=True))
 
     if TYPE_CHECKING:
 
@@ -251,57 +237,36 @@ class Frames:
     @property
     def names(self) -> list[str]:
         """The name of each row."""
-        codes, texts = self._encoded("name")
-        return [texts[code] for code in codes]
+        return self._decoded("name")
 
     @property
     def paths(self) -> list[str]:
         """The path of each row; "" if unknown."""
-        codes, texts = self._encoded("path")
-        return [texts[code] for code in codes]
+        return self._decoded("path")
 
     @property
     def demangled(self) -> list[str]:
         """The name of each row in source notation."""
-        codes, texts = self._encoded("name", demangle=True)
+        return self._decoded("name", demangle=True)
+
+    def _decoded(self, name: str, *, demangle: bool = False) -> list[str]:
+        codes, texts = self._encoded(name, demangle=demangle)
         return [texts[code] for code in codes]
 
     def one_for_each(self, frames: str) -> Frames:
         """Keep only the "innermost" or the "outermost" row of each address."""
         if choice_of("frames", frames, ("all", "innermost", "outermost")) == "all":
             return self
-        from array import array
-
         row_of: dict[int, int] = {}
         for row, index in enumerate(self.address_index):
             if frames == "outermost":
                 row_of[index] = row
             else:
                 row_of.setdefault(index, row)
-        rows = row_of.values()
         for name in _COLUMNS:
             column: memoryview = getattr(self, name)
-            code = column.format.replace("?", "B")
-            values = array(code, [column[row] for row in rows])
-            kept: Any = memoryview(values).cast("B")
-            kept = kept.cast(column.format)
-            setattr(self, name, kept.toreadonly())
+            self._set(name, [column[row] for row in row_of.values()])
         return self
-
-    def _columns(self) -> tuple[Sequence[Any], ...]:
-        """The columns of `FrameRow`."""
-        return (
-            self.address_index,
-            self.address,
-            self.function_index,
-            self.names,
-            self.paths,
-            self.line,
-            self.offset,
-            self.inlined,
-            self.found,
-            self.reasons,
-        )
 
     def to_pylist(self, *, demangle: bool = False) -> list[dict[str, int | str | bool]]:
         """A dictionary for each row, by names of the columns, with text for numbers.
@@ -490,31 +455,22 @@ def address_column(addresses: Iterable[int] | Buffer) -> tuple[Buffer, list[int]
     listed: Any = getattr(addresses, "to_pylist", None)  # of Arrow
     given: Any = addresses if listed is None else listed()
     values = items_of("addresses", given, "integers")
-    column, items = array("Q"), iter(values)
-    left_out: list[int] = []
-    while not _take_addresses(column, items, values, len(left_out)):
-        left_out.append(len(column) + len(left_out))
-    return column, left_out
-
-
-def _take_addresses(
-    column: MutableSequence[int],
-    items: Iterator[int],
-    values: Sequence[int],
-    left_out: int,
-) -> bool:
-    """Append items; False if one, which is consumed, does not fit or is null."""
     try:
-        column.extend(items)
-    except OverflowError:  # those before it are in the column
-        return False
-    except TypeError:
-        place = len(column) + left_out
-        if not _is_null(values[place]):
-            value = values[place]
-            raise refusal(f"addresses[{place}]", "an integer", value) from None
-        return False
-    return True
+        return array("Q", values), []
+    except (OverflowError, TypeError):
+        column = array("Q")
+    left_out: list[int] = []
+    for index, value in enumerate(values):
+        try:
+            column.append(value)
+        except OverflowError:  # noqa: PERF203
+            left_out.append(index)
+        except TypeError:
+            if not _is_null(value):
+                name = f"addresses[{index}]"
+                raise refusal(name, "an integer", value) from None
+            left_out.append(index)
+    return column, left_out
 
 
 def _is_null(value: object) -> bool:

@@ -1,69 +1,52 @@
-"""The interface of what a reader reads, which need not be there as a whole."""
+"""Contents of a file of which parts are read, until all of it is wanted."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from _thread import allocate_lock
+
+from gsym.errors import ClosedError
+from gsym.reading.reader import Images
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gsym.engine.mapped_image import MappedImage
-    from gsym.model import Header
-    from gsym.modules.key import ModuleKey
+    from gsym.reading.reader import Reader
 
 
-class Images(Protocol):
-    """Contents for a reader: of a file, of parts of a remote one, or of a binary.
+class PartialImages(Images):
+    """Parts of a file, then all of it; for readers."""
 
-    All but `path`, `header` and `is_closed` raise `ClosedError` after `close`.
-    """
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+        self.is_closed = False
+        self._lock = allocate_lock()
+        self._whole: Reader | None = None
 
-    @property
-    def path(self) -> str | None:
-        """The name of the file in errors; None for bytes without a name."""
-
-    @property
-    def header(self) -> Header:
-        """The header of the file."""
-
-    @property
-    def uuid(self) -> bytes:
-        """Identifier of the binary that the file is of, or b""."""
-
-    @property
-    def module(self) -> ModuleKey | None:
-        """The module that the file names, or that the binary is."""
-
-    @property
-    def offset(self) -> int:
-        """Offset of the file in its binary, or 0."""
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file."""
-
-    @property
-    def module_range(self) -> tuple[int, int] | None:
-        """See `Reader.module_range`."""
+    def _read_all(self) -> Reader:
+        """Read the whole file, once."""
+        raise NotImplementedError
 
     @property
     def is_partial(self) -> bool:
-        """Whether `mapped_for` is less work than `mapped`, for a few addresses."""
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether nobody has wanted all of it yet."""
+        return self._whole is None
 
     @property
     def mapped(self) -> MappedImage:
         """All of the file."""
-
-    def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
-        """The image that has the answers for *addresses*."""
-
-    def tail(self, size: int) -> memoryview:
-        """The last bytes of the file, at most *size*."""
+        with self._lock:
+            self._check_open()
+            if self._whole is None:
+                self._whole = self._read_all()
+            return self._whole.mapped
 
     def close(self) -> None:
         """Close it; running calls in other threads finish normally."""
+        with self._lock:
+            self.is_closed = True
+            if self._whole is not None:
+                self._whole.close()
+
+    def _check_open(self) -> None:
+        if self.is_closed:
+            raise ClosedError("the reader is closed", path=self.path)

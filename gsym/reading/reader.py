@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
     from gsym.reading.decoded_functions import FunctionDecoder
     from gsym.reading.frames import Frames
-    from gsym.reading.images import Images
 
 # Up to this number, reading single pages is as fast, for an uncached file of 15 MB.
 _FEW_ADDRESSES = 8
@@ -123,42 +122,61 @@ def wants_read_ahead(addresses: int) -> bool:
     return not 0 < addresses <= _FEW_ADDRESSES
 
 
-class _FileImages:
-    """The image of a file that is all there, see `Images`."""
+class Images:
+    """Contents for a reader: a file that is all there; see also `PartialImages`.
 
-    __slots__ = ("_mapped", "header", "is_partial", "path")
+    All but `path`, `header` and `is_closed` raise `ClosedError` after `close`.
+    """
 
     def __init__(
         self,
         data: Buffer,
         path: str | None,
-        index_limit: int | None,
-        by_pages: mmap | None,
+        index_limit: int | None = None,
+        by_pages: mmap | None = None,
     ) -> None:
         mapped = MappedImage(data, path, index_limit, by_pages)
         self._mapped: MappedImage | None = mapped
-        self.path = path
-        self.header = header_of(mapped, data)
-        self.is_partial = False
+        self._header: Header = header_of(mapped, data)
+        # the name of the file in errors; None for bytes without a name
+        self.path: str | None = path
+        self.is_closed: bool = False
+
+    @property
+    def header(self) -> Header:
+        """The header of the file."""
+        return self._header
 
     @property
     def uuid(self) -> bytes:
+        """Identifier of the binary that the file is of, or b""."""
         return self.header.uuid
 
     @property
     def module(self) -> ModuleKey | None:
-        return module_named(self)
+        """The module that the file names; None if only its UUID is known.
+
+        A part that contradicts the UUID is ignored: a tool has changed one of them.
+        """
+        from gsym.modules.key import fits_uuid
+        from gsym.modules.part import FOOTER_SIZE, MOST_BYTES, read_module_part
+
+        named = read_module_part(self.tail(FOOTER_SIZE + MOST_BYTES))
+        return named if named is not None and fits_uuid(named, self.uuid) else None
 
     @property
     def offset(self) -> int:
+        """Offset of the file in its binary, or 0."""
         return int(self.mapped.header.file_offset)
 
     @property
     def size(self) -> int:
+        """Bytes of the file."""
         return int(self.mapped.header.file_size)
 
     @property
     def module_range(self) -> tuple[int, int] | None:
+        """See `Reader.module_range`."""
         mapped = self.mapped
         try:
             first, *_ = mapped.function_ranges(0)
@@ -171,40 +189,31 @@ class _FileImages:
         return first.start, last.start + last.size
 
     @property
-    def is_closed(self) -> bool:
-        return self._mapped is None
+    def is_partial(self) -> bool:
+        """Whether `mapped_for` is less work than `mapped`, for a few addresses."""
+        return False
 
     @property
     def mapped(self) -> MappedImage:
-        mapped = self._mapped
-        if mapped is None:
+        """All of the file."""
+        if self._mapped is None:
             raise ClosedError("the reader is closed", path=self.path)
-        return mapped
+        return self._mapped
 
     def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
+        """The image that has the answers for *addresses*."""
         del addresses
         return self.mapped
 
     def tail(self, size: int) -> memoryview:
-        mapped = self.mapped
-        end = mapped.header.file_offset + mapped.header.file_size
-        return mapped.data[max(mapped.header.file_offset, end - size) : end]
+        """The last bytes of the file, at most *size*."""
+        end = self.offset + self.size
+        return self.mapped.data[max(self.offset, end - size) : end]
 
     def close(self) -> None:
+        """Close it; running calls in other threads finish normally."""
+        self.is_closed = True
         self._mapped = None
-
-
-def module_named(images: Images) -> ModuleKey | None:
-    """The module that a file names; None if only its UUID is known.
-
-    A part that contradicts the UUID is ignored: a tool has changed one of them.
-    """
-    from gsym.modules.key import fits_uuid
-    from gsym.modules.part import FOOTER_SIZE, MOST_BYTES, read_module_part
-
-    named = read_module_part(images.tail(FOOTER_SIZE + MOST_BYTES))
-    fits = named is not None and fits_uuid(named, images.uuid)
-    return named if fits else None
 
 
 class Reader:
@@ -241,15 +250,15 @@ class Reader:
     ) -> None:
         self._mapped: MappedImage | None = None
         self._images: Images
-        if hasattr(data, "mapped_for"):
-            self._images = data  # type: ignore[assignment]
+        if isinstance(data, Images):
+            self._images = data
         else:
             try:
                 memoryview(data)
             except TypeError:
                 expected = "the bytes of a file (gsym.open takes its path)"
                 raise TypeError(f"data: expected {expected}, not {data!r}") from None
-            self._images = _FileImages(data, path, index_limit, by_pages)
+            self._images = Images(data, path, index_limit, by_pages)
             self._mapped = self._images.mapped  # what lookups use
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
         check_uuid(self, uuid, self.path)

@@ -7,12 +7,11 @@ they refer to. Anything else than lookups reads the file into a temporary one.
 
 from __future__ import annotations
 
-from _thread import allocate_lock
-
-from gsym.errors import ClosedError, LimitError, SourceError
+from gsym.errors import LimitError, SourceError
 from gsym.model import UINT64_END
 from gsym.net.ranges import RemoteFile
-from gsym.reading.reader import Reader, header_of, module_named
+from gsym.reading.images import PartialImages
+from gsym.reading.reader import Reader, header_of
 from gsym.remote.sparse_image import HEAD_SIZE, SparseImage
 
 TYPE_CHECKING = bool()
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gsym.engine.mapped_image import MappedImage
-    from gsym.modules.key import ModuleKey
     from gsym.net.limits import TransferLimits
 
 _PIECE = 8 << 20
@@ -48,74 +46,40 @@ def open_remote(
     return Reader(_RemoteImages(file, index_limit), uuid=uuid)
 
 
-class _RemoteImages:
-    """The parts of a remote file that lookups need, then all of it; see `Images`."""
-
-    __slots__ = (
-        "_file",
-        "_index_limit",
-        "_lock",
-        "_sparse",
-        "_whole",
-        "header",
-        "is_closed",
-        "offset",
-        "path",
-    )
+class _RemoteImages(PartialImages):
+    """The parts of a remote file that lookups need, then all of it."""
 
     def __init__(self, file: RemoteFile, index_limit: int | None) -> None:
+        super().__init__(file.name)
         self._file = file
         self._index_limit = index_limit
-        self._lock = allocate_lock()
         self._sparse = sparse = SparseImage(file, index_limit)
-        self._whole: Reader | None = None
-        self.header = header_of(sparse.mapped, sparse.data)
-        self.is_closed = False
-        self.offset = 0
-        self.path: str | None = file.name
+        self._header = header_of(sparse.mapped, sparse.data)
 
     @property
-    def uuid(self) -> bytes:
-        return self.header.uuid
-
-    @property
-    def module(self) -> ModuleKey | None:
-        return module_named(self)
+    def offset(self) -> int:
+        """Offset of the file in its binary: it is no part of one."""
+        return 0
 
     @property
     def size(self) -> int:
+        """Bytes of the file."""
         self._check_open()
         return self._file.size
 
     @property
-    def mapped(self) -> MappedImage:
-        with self._lock:
-            self._check_open()
-            if self._whole is None:
-                self._whole = self._read_all()
-            return self._whole.mapped
-
-    @property
-    def is_partial(self) -> bool:
-        return self._whole is None
-
-    @property
     def module_range(self) -> tuple[int, int] | None:
+        """See `Reader.module_range`."""
         self._check_open()
         return self._current().module_range()
 
     def tail(self, size: int) -> memoryview:
-        self._check_open()
+        """The last bytes of the file, at most *size*."""
         start = max(0, self.size - size)
         return memoryview(self._file.read(start, self.size - start))
 
-    def close(self) -> None:
-        with self._lock:
-            self.is_closed = True
-            if self._whole is not None:
-                self._whole.close()
-
     def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
+        """The image that has the answers for *addresses*."""
         self._check_open()
         if self._whole is not None:
             return self.mapped
@@ -128,10 +92,6 @@ class _RemoteImages:
         except LimitError:
             return self.mapped
         return sparse.mapped
-
-    def _check_open(self) -> None:
-        if self.is_closed:
-            raise ClosedError("the reader is closed", path=self.path)
 
     def _current(self) -> SparseImage:
         with self._lock:

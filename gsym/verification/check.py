@@ -165,7 +165,7 @@ def compare(  # noqa: PLR0913 - independent keywords
         GsymError: A file cannot be read.
     """
     from gsym.verification.comparison import Comparer
-    from gsym.verification.opening import open_reference
+    from gsym.verification.reference import open_reference
 
     rules = pairs_of("path_map", path_map)
     try:

@@ -1,22 +1,50 @@
-"""Reference for a GSYM file: the DWARF decoded once more, and a new conversion."""
+"""What a GSYM file is compared with: the DWARF decoded once more, a new conversion.
+
+The files that belong to a binary are found as a conversion finds them.
+"""
 
 from __future__ import annotations
 
+import re
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import gsym.reading.reader
+from gsym.containers.fat import open_slice
+from gsym.containers.pdb_file import PdbFile
+from gsym.conversion.companions.split_units import SplitUnitSearch
+from gsym.conversion.debug_info import DebugInfo, find_debug_info
+from gsym.conversion.identity import find_fitting, pdb_identity
+from gsym.conversion.input_file import input_of, open_input
 from gsym.conversion.job import convert_file
+from gsym.conversion.options import ConvertOptions
+from gsym.errors import EmptyError, UnsupportedError
+from gsym.model import UINT64_END, Range
+from gsym.modules.key import SAME, Comparison, compare
+from gsym.ranges import merged
+from gsym.verification.decoder.file import DebugSections, DwarfFile, sections_of
+from gsym.verification.described import Described
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from gsym.containers.object_file import ObjectFile
+    from gsym.conversion.identity import Saying
     from gsym.conversion.input_file import InputFile
-    from gsym.conversion.options import ConvertOptions
     from gsym.model import FunctionInfo
-    from gsym.modules.key import Comparison
-    from gsym.verification.described import Described
+    from gsym.verification.decoder.split import SplitUnits
+
+    Progress = Callable[[int, int], None]
+
+NOT_COMPARED = (
+    "only ELF, Mach-O and PE files, WebAssembly, PDBs and Breakpad .sym files are "
+    "compared"
+)
+_NO_DWARF = DebugSections({}, "little", 8)
+_HAS_ISA_BIT = re.compile("arm(?!64)|thumb|mips")
 
 
 class Reference:
@@ -30,7 +58,7 @@ class Reference:
         *,
         is_sample: bool,
     ) -> None:
-        self.described: Described = described  # what the DWARF describes
+        self.described = described  # what the DWARF describes
         # the functions of a new conversion, ascending; to be read once
         self.converted: Iterator[FunctionInfo] = iter(())
         self.build_id: bytes = b""  # that of the new conversion; b"" for none
@@ -58,3 +86,109 @@ class Reference:
         self.build_id = reader.header.uuid
         self.base_address = reader.header.base_address
         self.converted = reader.functions()
+
+
+def open_reference(  # noqa: PLR0913 - independent keywords
+    path: str,
+    said: Saying,
+    *,
+    sample: int | None,
+    path_map: Sequence[tuple[str, str]],
+    search: ConvertOptions | None,
+    like_llvm: bool,
+    progress: Progress | None,
+) -> Reference:
+    """Open the file at *path* as a reference.
+
+    What the GSYM file has *said* chooses the slice of a fat file.
+
+    Raises:
+        UnsupportedError: It is of another kind.
+        GsymError: It is damaged.
+    """
+    file = open_input(path)
+    kind, data = file.kind, file.data
+    places = search or ConvertOptions()
+    described = Described(DwarfFile(_NO_DWARF, ()), path_map)
+    fit = Comparison(SAME)
+    notes: tuple[str, ...] = ()
+    with ExitStack() as stack:
+        if kind in {"object", "fat"}:
+            binary, fit = find_fitting(file, said)
+            stack.enter_context(binary)
+            data = binary.data
+            found = find_debug_info(binary, places)
+            described = Described(_dwarf_of(binary, found), path_map)
+            unread = find_split_units(
+                *(described.splits, _split_sections, binary, found, places, path_map)
+            )
+            described.decode(sample, progress)
+            missing = found.missing if not described.functions else ""
+            notes = (*filter(None, [missing]), *found.notes, *unread)
+        elif kind in {"pdb", "breakpad"}:
+            if kind == "pdb":
+                own = pdb_identity(PdbFile(data, file.path))
+                fit = compare(own, said(own))
+        else:
+            raise UnsupportedError(NOT_COMPARED, path=file.path)
+        reference = Reference(described, fit, notes, is_sample=sample is not None)
+        # With all that the file may have.
+        options = places._replace(
+            merged_functions=True,
+            call_sites=True,
+            path_map=tuple(path_map),
+            image_code=not like_llvm,
+            pclntab="never" if like_llvm else "auto",
+        )
+        with suppress(EmptyError):
+            reference.convert(input_of(path, file.path, data), options)
+    return reference
+
+
+def _dwarf_of(binary: ObjectFile, found: DebugInfo) -> DwarfFile:
+    """The DWARF that the second decoder reads.
+
+    It is none in WebAssembly, whose addresses count otherwise, and in the object files
+    of a debug map, whose functions the linker moved.
+    """
+    if binary.is_wasm or found.debug_map is not None:
+        return DwarfFile(_NO_DWARF, ())
+    bias = found.dwarf.bias - UINT64_END * (found.dwarf.bias >> 63)
+    code = ((start - bias, end - bias) for _, start, end in binary.code_sections())
+    return DwarfFile(
+        sections_of(found.dwarf),
+        merged(Range(*each) for each in code),
+        # Code of A32 and MIPS is even; odd addresses are of Thumb (AAELF32, "Symbol
+        # Values"), microMIPS and MIPS16.
+        int(_HAS_ISA_BIT.match(binary.architecture) is not None),
+        None if found.supplementary is None else sections_of(found.supplementary),
+        bias,
+    )
+
+
+def find_split_units(  # noqa: PLR0913, PLR0917 - as a conversion searches
+    splits: SplitUnits,
+    read: Callable[[str], DebugSections],
+    binary: ObjectFile,
+    found: DebugInfo,
+    options: ConvertOptions,
+    path_map: Sequence[tuple[str, str]],
+) -> tuple[str, ...]:
+    """Find split units and *read* their files; a sentence on those that are missing."""
+    if not splits:
+        return ()
+
+    def complete(file: ObjectFile) -> bool:
+        return splits.complete(partial(read, file.path))
+
+    finder = SplitUnitSearch(binary, found.dwarf, options, path_map, complete)
+    finder.take_package()
+    finder.take_files(splits.incomplete())
+    missing = sum(1 for _ in splits.incomplete())
+    return (finder.describe(missing),) if missing else ()
+
+
+def _split_sections(path: str) -> DebugSections:
+    """The sections of split units; the file is closed, for there may be very many."""
+    with open_slice(path) as file:
+        return sections_of(file, split=True)

@@ -8,18 +8,11 @@ from itertools import pairwise
 from typing import Any
 
 from gsym.engine.mapped_image import MappedImage
-from gsym.engine.native import ffi, lib, new_object
+from gsym.engine.native import CALL_SITE, NODE, RANGE, ROW, ffi, lib, new_object
 from gsym.errors import GsymError
 from gsym.leb128 import read_leb
 from gsym.model import UINT64_END
-from gsym.reading.decoded_functions import (
-    CALL_SITE,
-    NODE,
-    RANGE,
-    ROW,
-    FunctionDecoder,
-    unpack,
-)
+from gsym.reading.decoded_functions import FunctionDecoder, unpack
 from gsym.verification.structure import BrokenError, Extent, Finding, Layout
 
 # LEB128 numbers; the opcodes 1 to 3 have one as operand, 4 and above have none.

@@ -13,9 +13,10 @@ Aliases are refused: ten lines of them can expand to a billion call sites.
 
 from __future__ import annotations
 
-from gsym.engine.native import check, ffi, lib, new_error, to_bytes
+from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_END, CallSite
+from gsym.writing.creator_handle import CreatorStrings
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def add_call_sites(creator: CData, path: str) -> None:
     """
     named = read_call_sites(path)
     functions = ffi.new("gsym_function[]", len(named))
-    strings = _Strings(creator)
+    strings = CreatorStrings(creator)
     alive: list[CData] = []
     for function, (name, sites) in zip(functions, named, strict=True):
         function.name = strings[name]
@@ -74,20 +75,6 @@ def _packed(sites: list[CallSite]) -> Iterator[tuple[int, ...]]:
     for offset, flags, patterns in sites:
         yield offset, flags, first, len(patterns), 0
         first += len(patterns)
-
-
-class _Strings(dict[str, int]):
-    """Offsets in the string table of a creator."""
-
-    def __init__(self, creator: CData) -> None:
-        self._creator = creator
-
-    def __missing__(self, text: str) -> int:
-        raw, strp, error = to_bytes(text), ffi.new("uint64_t *"), new_error()
-        status = lib.gsym_creator_add_string(self._creator, raw, len(raw), strp, error)
-        check(status, error)
-        self[text] = found = int(strp[0])
-        return found
 
 
 def read_call_sites(path: str) -> list[NamedCallSites]:

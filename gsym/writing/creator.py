@@ -7,10 +7,7 @@ call, with its rows and inline nodes packed in arrays.
 
 from __future__ import annotations
 
-from struct import (
-    Struct,
-    error as StructError,  # noqa: N812 - an exception, named as one
-)
+from struct import error as StructError  # noqa: N812 - an exception, named as one
 
 from gsym.arguments import (
     choice_of,
@@ -22,12 +19,31 @@ from gsym.arguments import (
     strings_of,
     text_of,
 )
-from gsym.engine.native import check, ffi, lib, new_error, to_bytes, uuid_bytes
+from gsym.engine.native import (
+    CALL_SITE,
+    NODE,
+    RANGE,
+    ROW,
+    STRP,
+    check,
+    ffi,
+    lib,
+    new_error,
+    uuid_bytes,
+)
 from gsym.errors import ClosedError
-from gsym.model import UINT64_MAX, FunctionInfo, InlineInfo
+from gsym.model import (
+    UINT64_MAX,
+    CallSite,
+    FunctionInfo,
+    InlineInfo,
+    LineEntry,
+    Range,
+)
 from gsym.writing.atomic_file import AtomicFile
 from gsym.writing.creator_handle import (
     CreatorReport,
+    CreatorStrings,
     finish_creator,
     iter_finished,
     new_creator,
@@ -41,19 +57,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.model import CallSite
     from gsym.reading.reader import Reader
 
     CData = Any  # a cffi object, or a function of the engine
 
-# The engine's records, in the machine's byte order and without padding.
-_UINT32_MAX = 0xFFFF_FFFF
 _PROBLEMS = AttributeError, OverflowError, StructError, TypeError, ValueError
-_ROW = Struct("=QII")
-_RANGE = Struct("=QQ")
-_NODE = Struct("=Q6I")
-_CALL_SITE = Struct("=Q4I")
-_STRP = Struct("=Q")
 
 
 class Creator:
@@ -98,10 +106,6 @@ class Creator:
         self._handle: CData = None
         self._version = version
         self._report: CreatorReport | None = None
-        self._strings: dict[str, int] = {"": 0}
-        self._files: dict[str, int] = {"": 0}
-        self._strp: CData = ffi.new("uint64_t *")
-        self._file: CData = ffi.new("uint32_t *")
         self._mark: CData = ffi.new("gsym_creator_mark *")
         self._handle = new_creator(
             version=version,
@@ -109,6 +113,9 @@ class Creator:
             base_address=base_address,
             has_index=index,
         )
+        self._strings = CreatorStrings(self._handle)
+        self._files = CreatorStrings(self._handle, are_paths=True)
+        self._strings[""] = self._files[""] = 0
         self._call(lib.gsym_creator_set_uuid, identifier, len(identifier))
 
     def __enter__(self) -> Self:
@@ -231,21 +238,8 @@ class Creator:
     def _call(self, function: CData, *arguments: CData) -> None:
         check(function(self.handle, *arguments, self._error), self._error)
 
-    def _string(self, text: str) -> int:
-        strp = self._strings.get(text)
-        if strp is None:
-            raw = to_bytes(text)
-            self._call(lib.gsym_creator_add_string, raw, len(raw), self._strp)
-            strp = self._strings[text] = self._strp[0]
-        return strp
-
     def _path(self, path: str) -> int:
-        file = self._files.get(path)
-        if file is None:
-            raw = to_bytes(path_of("path", path))
-            self._call(lib.gsym_creator_add_path, raw, len(raw), self._file)
-            file = self._files[path] = self._file[0]
-        return file
+        return self._files[path if path in self._files else path_of("path", path)]
 
     def _describe(self, info: FunctionInfo, alive: list[CData]) -> CData:
         """The engine's view of *info*; *alive* keeps its memory."""
@@ -271,11 +265,11 @@ class Creator:
 
         function.address = info.start
         function.size = info.size
-        function.name = self._string(info.name)
+        function.name = self._strings[info.name]
         if not function.name:
             raise ValueError("a function without a name")
         if info.line_table:
-            rows = [_ROW.pack(at, self._path(p), n) for at, p, n in info.line_table]
+            rows = [ROW.pack(at, self._path(p), n) for at, p, n in info.line_table]
             function.rows = array("gsym_line_row[]", rows)
             function.row_count = len(rows)
         # A root without calls adds nothing to the function, unless it names a file.
@@ -308,10 +302,10 @@ class Creator:
         stack = [(root, 0)]
         while stack:
             node, depth = stack.pop()
-            name, file = self._string(node.name), self._path(node.call_path)
+            name, file = self._strings[node.name], self._path(node.call_path)
             place = len(ranges), len(node.ranges)
-            nodes.append(_NODE.pack(name, file, node.call_line, depth, *place, 0))
-            ranges += [_RANGE.pack(start, end) for start, end in node.ranges]
+            nodes.append(NODE.pack(name, file, node.call_line, depth, *place, 0))
+            ranges += [RANGE.pack(start, end) for start, end in node.ranges]
             stack += [(child, depth + 1) for child in reversed(node.children)]
         return nodes, ranges
 
@@ -322,12 +316,28 @@ class Creator:
         regexes: list[bytes] = []
         for offset, flags, patterns in call_sites:
             place = len(regexes), len(patterns)
-            sites.append(_CALL_SITE.pack(offset, flags, *place, 0))
-            regexes += [_STRP.pack(self._string(pattern)) for pattern in patterns]
+            sites.append(CALL_SITE.pack(offset, flags, *place, 0))
+            regexes += [STRP.pack(self._strings[pattern]) for pattern in patterns]
         return sites, regexes
 
 
 # ---- why a function is refused
+
+
+def _uint64(name: str, value: int) -> None:
+    integer_of(name, value, 0, UINT64_MAX)
+
+
+def _uint32(name: str, value: int) -> None:
+    integer_of(name, value, 0, 0xFFFF_FFFF)
+
+
+# What the fields of each record have to be.
+_CHECKS: dict[type[Any], tuple[Any, ...]] = {
+    LineEntry: (_uint64, path_of, _uint32),
+    CallSite: (_uint64, _uint32, strings_of),
+    Range: (_uint64, _uint64),
+}
 
 
 def _check_function(name: str, info: FunctionInfo) -> None:
@@ -339,28 +349,18 @@ def _check_function(name: str, info: FunctionInfo) -> None:
     """
     if not isinstance(info, FunctionInfo):
         raise refusal(name, "a FunctionInfo", info)
-    integer_of(f"{name}.start", info.start, 0, UINT64_MAX)
-    integer_of(f"{name}.size", info.size, 0, UINT64_MAX)
+    _uint64(f"{name}.start", info.start)
+    _uint64(f"{name}.size", info.size)
     if not text_of(f"{name}.name", info.name):
         raise ValueError(f"{name}.name: expected the name of a function, not ''")
-    for row, each in _numbered(f"{name}.line_table", info.line_table, "LineEntry", 3):
-        address, path, line = row
-        integer_of(f"{each}.address", address, 0, UINT64_MAX)
-        path_of(f"{each}.path", path)
-        integer_of(f"{each}.line", line, 0, _UINT32_MAX)
+    _check_records(f"{name}.line_table", info.line_table, LineEntry)
     if info.inline is not None:
         _check_inlined(f"{name}.inline", info.inline)
-    sites = f"{name}.call_sites"
-    for (offset, flags, patterns), each in _numbered(
-        sites, info.call_sites, "CallSite", 3
-    ):
-        integer_of(f"{each}.return_offset", offset, 0, UINT64_MAX)
-        integer_of(f"{each}.flags", flags, 0, _UINT32_MAX)
-        strings_of(f"{each}.match_regex", patterns)
+    _check_records(f"{name}.call_sites", info.call_sites, CallSite)
     if not isinstance(info.extra, dict):
         raise refusal(f"{name}.extra", "a dict of InfoTypes and bytes", info.extra)
     for kind, payload in info.extra.items():
-        integer_of(f"{name}.extra", kind, 0, _UINT32_MAX)
+        _uint32(f"{name}.extra", kind)
         if not isinstance(payload, (bytes, bytearray, memoryview)):
             raise refusal(f"{name}.extra[{kind}]", "bytes", payload)
     for at, merged in enumerate(info.merged):
@@ -368,7 +368,6 @@ def _check_function(name: str, info: FunctionInfo) -> None:
 
 
 def _check_inlined(name: str, root: InlineInfo) -> None:
-    """Raise an error as `_check_function` does."""
     nodes = [(root, name)]
     while nodes:
         node, place = nodes.pop()
@@ -376,19 +375,24 @@ def _check_inlined(name: str, root: InlineInfo) -> None:
             raise refusal(place, "an InlineInfo", node)
         text_of(f"{place}.name", node.name)
         path_of(f"{place}.call_path", node.call_path)
-        integer_of(f"{place}.call_line", node.call_line, 0, _UINT32_MAX)
-        for span, each in _numbered(f"{place}.ranges", node.ranges, "Range", 2):
-            for field, address in zip(("start", "end"), span, strict=True):
-                integer_of(f"{each}.{field}", address, 0, UINT64_MAX)
-        nodes += _numbered(f"{place}.children", node.children, "InlineInfo", 5)
+        _uint32(f"{place}.call_line", node.call_line)
+        _check_records(f"{place}.ranges", node.ranges, Range)
+        nodes += _numbered(f"{place}.children", node.children, InlineInfo)
 
 
-def _numbered(
-    name: str, values: Any, kind: str, size: int
-) -> Iterator[tuple[Any, str]]:
-    """Yield records of *size* fields, and their names in messages."""
-    for at, each in enumerate(items_of(name, values or (), f"{kind} records")):
+def _check_records(name: str, values: Any, kind: type[Any]) -> None:
+    for record, place in _numbered(name, values, kind):
+        for field, check_of, value in zip(
+            kind._fields, _CHECKS[kind], record, strict=True
+        ):
+            check_of(f"{place}.{field}", value)
+
+
+def _numbered(name: str, values: Any, kind: type[Any]) -> Iterator[tuple[Any, str]]:
+    """Yield records, or tuples like them, and their names in messages."""
+    expected = f"{kind.__name__} records"
+    for at, each in enumerate(items_of(name, values or (), expected)):
         place = f"{name}[{at}]"
-        if not isinstance(each, tuple) or len(each) != size:
-            raise refusal(place, f"a {kind}", each)
+        if not isinstance(each, tuple) or len(each) != len(kind._fields):
+            raise refusal(place, f"a {kind.__name__}", each)
         yield each, place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.engine.native import check, ffi, lib, new_error, new_object
+from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -53,6 +53,24 @@ def new_creator(  # noqa: PLR0913 - the fields of the engine's options
         options.has_base_address, options.base_address = 1, base_address
     life = lib.gsym_creator_create, lib.gsym_creator_destroy
     return new_object("creator", *life, options, path=path)
+
+
+class CreatorStrings(dict[str, int]):
+    """String offsets that a `gsym_creator` gives to texts, or its numbers of paths."""
+
+    def __init__(self, creator: CData, *, are_paths: bool = False) -> None:
+        self._creator = creator
+        self._add = lib.gsym_creator_add_string
+        self._number, self._error = ffi.new("uint64_t *"), new_error()
+        if are_paths:
+            self._add, self._number = lib.gsym_creator_add_path, ffi.new("uint32_t *")
+
+    def __missing__(self, text: str) -> int:
+        raw = to_bytes(text)
+        place = self._number, self._error
+        check(self._add(self._creator, raw, len(raw), *place), self._error)
+        self[text] = number = int(self._number[0])
+        return number
 
 
 def finish_creator(creator: CData, path: str | None = None) -> CreatorReport:

@@ -14,20 +14,24 @@ from pathlib import Path
 
 import pytest
 
-from gsym.markup.elements import (
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.logging_handler import MarkupFormatter, MarkupHandler
+from gsym.markup.own_modules import own_modules_markup
+from gsym.markup.parser import (
+    LLVM_DIALECT,
     Backtrace,
     Data,
     DumpFile,
+    Fault,
     HexDict,
     Mmap,
     Module,
     Pc,
     Symbol,
+    decode,
+    encode,
+    find_elements,
 )
-from gsym.markup.filter import MarkupFilter
-from gsym.markup.logging_handler import MarkupFormatter, MarkupHandler
-from gsym.markup.own_modules import own_modules_markup
-from gsym.markup.parser import LLVM_DIALECT, Fault, decode, encode, find_elements
 from gsym.markup.settings import FilterSettings
 from gsym.modules.finder import find_in
 from tests.markup_modules import CONTEXT, SUMMARY, Modules

@@ -16,9 +16,9 @@ from gsym.markup.address_space import (
     Segment,
     SpaceBudget,
 )
-from gsym.markup.elements import DumpFile, Mmap, Module
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.json_output import JsonOutput
+from gsym.markup.parser import DumpFile, Mmap, Module
 from gsym.markup.settings import STYLES, FilterSettings
 from gsym.markup.symbols import SymbolOptions, Symbols
 from gsym.modules.finder import find_in

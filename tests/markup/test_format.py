@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.markup.elements import (
+from gsym.markup.parser import (
+    FUCHSIA_DIALECT,
+    LLVM_DIALECT,
+    SPEC_DIALECT,
     Backtrace,
     Data,
+    Dialect,
     DumpFile,
+    Fault,
     HexDict,
     Mmap,
     Module,
     Pc,
     Reset,
     Symbol,
-)
-from gsym.markup.parser import (
-    FUCHSIA_DIALECT,
-    LLVM_DIALECT,
-    SPEC_DIALECT,
-    Dialect,
-    Fault,
     decode,
     encode,
     find_elements,
@@ -35,7 +33,7 @@ from tests.strategies import builds
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.markup.elements import Element
+    from gsym.markup.parser import Element
 
 DIALECTS = {"llvm": LLVM_DIALECT, "spec": SPEC_DIALECT, "fuchsia": FUCHSIA_DIALECT}
 ALL = tuple(DIALECTS)

@@ -15,11 +15,11 @@ from hypothesis import given, strategies as st
 import gsym
 from gsym.markup import line_runs
 from gsym.markup.address_space import AddressSpace
-from gsym.markup.elements import Mmap, Module
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.line_filter import LineFilter
 from gsym.markup.line_runs import LineRuns
 from gsym.markup.outputs import Output
+from gsym.markup.parser import Mmap, Module
 from gsym.markup.settings import FilterSettings
 from gsym.markup.symbols import SymbolOptions, Symbols
 from gsym.modules.open_module import OpenModule

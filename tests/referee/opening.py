@@ -19,7 +19,7 @@ from gsym.conversion.options import ConvertOptions
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.model import UINT64_END
 from gsym.modules.key import Comparison as Fit, compare as compare_keys
-from gsym.verification.opening import NOT_COMPARED, find_split_units
+from gsym.verification.reference import NOT_COMPARED, find_split_units
 from tests.referee.binary import BinaryReference, Part
 from tests.referee.breakpad import BreakpadReference
 from tests.referee.comparison import Comparer

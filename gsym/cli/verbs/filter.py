@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Scanned, Values
     from gsym.markup.address_space import AddressSpace
-    from gsym.markup.elements import DumpFile
+    from gsym.markup.parser import DumpFile
     from gsym.markup.remote_symbols import Asking
     from gsym.markup.symbols import Opening, Symbols
     from gsym.memory.report_modules import ReportModules

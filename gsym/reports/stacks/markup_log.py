@@ -6,9 +6,17 @@ it, `{{{bt:..}}}` and `{{{pc:..}}}` are addresses. All other elements are text.
 
 from __future__ import annotations
 
-from gsym.markup.elements import Backtrace, Mmap, Module, Pc, Reset
 from gsym.markup.headings import Headings
-from gsym.markup.parser import FUCHSIA_DIALECT, decode, find_elements
+from gsym.markup.parser import (
+    FUCHSIA_DIALECT,
+    Backtrace,
+    Mmap,
+    Module,
+    Pc,
+    Reset,
+    decode,
+    find_elements,
+)
 from gsym.memory.regions import Region, Regions
 from gsym.memory.stack_parts import (
     NO_MODULE,
@@ -20,7 +28,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gsym.markup.elements import Element
+    from gsym.markup.parser import Element
     from gsym.memory.stack_parts import StackBuilder
 
 FORM = "symbolizer markup"
