@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from gsym.markup.elements import Backtrace, Mmap, Module, Pc, Reset
-from gsym.markup.parser import encode
+from gsym.markup.parser import Backtrace, Mmap, Module, Pc, Reset, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from gsym.markup.elements import Element
+    from gsym.markup.parser import Element
 
 TEXT = "[01040.461][1885][2639][app] INFO: request {} was answered in 12 ms, 200 OK"
 BUILD_ID = b"\xab\xcd"

@@ -112,9 +112,6 @@ def _import_for_hints(module: ModuleType, names: dict[str, Any]) -> None:
                 try:
                     exec(code, names)  # noqa: S102 - a statement of this package
                 except ImportError:
-                    for name in _imported_names(statement):
+                    aliases: Any = vars(statement)["names"]
+                    for name in (each.asname or each.name for each in aliases):
                         names[name] = getattr(typing, name, Any)
-
-
-def _imported_names(statement: Any) -> list[str]:
-    return [alias.asname or alias.name for alias in statement.names]

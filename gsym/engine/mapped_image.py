@@ -222,8 +222,12 @@ class MappedImage:
         try:
             function = self._functions[number]
         except KeyError:
-            function = self._function(scratch, number)
-        regexes = self._patterns(scratch, patterns) if patterns else ()
+            start, size, name = _ANSWER.unpack_from(view)
+            function = _new(FunctionRange, (strings[name], start, size))
+            self._functions.keep(number, function)
+        regexes: tuple[str, ...] = ()
+        if patterns:
+            regexes = tuple([strings[strp] for strp in scratch.patterns[0:patterns]])
         self._scratches.append(scratch)
         return _new(Lookup, (address, function, frames, regexes, ()))
 
@@ -258,14 +262,6 @@ class MappedImage:
             frames.append(_new(Frame, frame))
         return tuple(frames)
 
-    def _function(self, scratch: _Scratch, number: int) -> FunctionRange:
-        start, size, name = _ANSWER.unpack_from(scratch.view)
-        function = _new(FunctionRange, (self.strings[name], start, size))
-        return self._functions.keep(number, function)
-
-    def _patterns(self, scratch: _Scratch, count: int) -> tuple[str, ...]:
-        return tuple([self.strings[strp] for strp in scratch.patterns[0:count]])
-
     def all_functions(self) -> memoryview:
         """Start, size and name of all functions, merged ones too, side by side.
 
@@ -287,7 +283,7 @@ class MappedImage:
     def _ranges(
         self, engine: CData, capacity: int, *arguments: int
     ) -> tuple[CData, int]:
-        """What *engine* returns, given room for so many functions, and their number."""
+        """Functions that *engine* returns into room for *capacity*; their number."""
         count, error = ffi.new("size_t *"), new_error()
         while True:
             ranges = ffi.new("gsym_function_range[]", capacity)

@@ -12,9 +12,42 @@ if TYPE_CHECKING:
     from gsym.markup.log_stream import LogStream
 
 _MAX_BETWEEN = 256  # lines of other processes between the parts of a split line
+_MAX_LINE = 1 << 20  # bytes
 
 
-class Demultiplexer:
+class _Lines:
+    """Cuts a log into lines, and lines of more than a limit."""
+
+    def __init__(self) -> None:
+        self.lines_before: int = 0  # number of lines of the log before the next one
+        self._rest = bytearray()  # the beginning of a line
+
+    def feed(self, block: bytes) -> None:
+        """Filter a piece of the log, which may end anywhere."""
+        *lines, rest = block.split(b"\n")
+        for line in lines:
+            whole = bytes(self._rest) + line + b"\n"
+            self._rest.clear()
+            self._take(whole)
+            self._end_line()
+        self._rest += rest
+        if len(self._rest) > _MAX_LINE:
+            self._end_rest()
+
+    def _end_line(self) -> None:
+        self.lines_before += 1
+
+    def _take(self, line: bytes) -> None:
+        raise NotImplementedError
+
+    def _end_rest(self) -> None:
+        """Take the beginning of a line without the rest."""
+        if self._rest:
+            self._take(bytes(self._rest))
+            self._rest.clear()
+
+
+class Demultiplexer(_Lines):
     """Filters the lines of each process separately.
 
     Args:
@@ -24,7 +57,6 @@ class Demultiplexer:
         mark: Matches the beginning of a line that continues the line before; without a
             match of *key* it belongs to the same process.
         most: Maximum number of streams; the least recently used one is closed.
-        limit: Maximum bytes of a line; longer lines are passed on in pieces.
     """
 
     def __init__(
@@ -34,36 +66,31 @@ class Demultiplexer:
         *,
         mark: re.Pattern[bytes] | None = None,
         most: int = 256,
-        limit: int = 1 << 20,
     ) -> None:
+        super().__init__()
         self._key = key
         self._make = make
         self._mark = mark
         self._key_before: bytes | None = None
         self._waiting: dict[bytes | None, int] = {}  # since this line, oldest first
         self._most = most
-        self._limit = limit
         self._streams: OrderedDict[bytes | None, LogStream | LineJoiner] = OrderedDict()
-        self._rest = bytearray()  # the beginning of a line
-        self._long: LogStream | LineJoiner | None = None  # reads a long line
-        self._lines_before = 0
+        self._stream: LogStream | LineJoiner  # of the last line
+        self._is_long = False  # that line continues
 
     def __len__(self) -> int:
         return len(self._streams)
 
     def feed(self, block: bytes) -> None:
         """Filter a piece of the log, which may end anywhere."""
-        if self._long is not None:
-            block = self._continue(self._long, block)
-        *lines, rest = block.split(b"\n")
-        for line in lines:
-            whole = bytes(self._rest) + line
-            self._rest.clear()
-            self._feed(whole, b"\n")
-            self._lines_before += 1
-        self._rest += rest
-        if len(self._rest) > self._limit:
-            self._pass_on_rest()
+        if self._is_long:
+            end = block.find(b"\n") + 1
+            self._stream.feed(block[:end] if end else block)
+            block = block[end:] if end else b""
+            self._is_long = not end
+            if end:
+                self._end_line()
+        super().feed(block)
 
     def release(self) -> None:
         """Print the incomplete elements of all processes as text."""
@@ -77,43 +104,30 @@ class Demultiplexer:
 
     def finish(self) -> None:
         """End the log."""
-        if self._rest:
-            self._pass_on_rest()
-        self._long = None
+        self._end_rest()
+        self._is_long = False
         for stream in self._streams.values():
             stream.finish()
         self._streams.clear()
 
-    def _pass_on_rest(self) -> None:
-        rest = bytes(self._rest)
-        self._rest.clear()
-        self._long = self._feed(rest, b"")
+    def _end_rest(self) -> None:
+        self._is_long = bool(self._rest)
+        super()._end_rest()
 
-    def _continue(self, stream: LogStream | LineJoiner, block: bytes) -> bytes:
-        """Pass on the rest of a long line; returns what follows it."""
-        end = block.find(b"\n") + 1
-        stream.feed(block[:end] if end else block)
-        if not end:
-            return b""
-        self._long = None
-        self._lines_before += 1
-        return block[end:]
-
-    def _feed(self, line: bytes, ending: bytes) -> LogStream | LineJoiner:
-        stream = self._stream_of(line)
-        stream.lines_before = self._lines_before
-        stream.feed(line + ending)
+    def _take(self, line: bytes) -> None:
+        self._stream = stream = self._stream_of(line.removesuffix(b"\n"))
+        stream.lines_before = self.lines_before
+        stream.feed(line)
         self._waiting.pop(self._key_before, None)
         if stream.is_waiting:
-            self._waiting[self._key_before] = self._lines_before
+            self._waiting[self._key_before] = self.lines_before
         if self._waiting:
             # Stop waiting for a process that had no line for a while.
             key, since = next(iter(self._waiting.items()))
-            if self._lines_before - since > _MAX_BETWEEN:
+            if self.lines_before - since > _MAX_BETWEEN:
                 del self._waiting[key]
                 if key in self._streams:
                     self._streams[key].release()
-        return stream
 
     def _stream_of(self, line: bytes) -> LogStream | LineJoiner:
         found = self._key.search(line)
@@ -131,42 +145,27 @@ class Demultiplexer:
         return stream
 
 
-class LineJoiner:
+class LineJoiner(_Lines):
     """Joins a line that begins with a mark to the line before.
 
     The mark is removed, and so is the end of the line before. The stream receives
-    complete lines, of at most *limit* bytes.
+    complete lines.
     """
 
     def __init__(
-        self,
-        mark: re.Pattern[bytes],
-        stream: LogStream,
-        *,
-        counts_lines: bool,
-        limit: int = 1 << 20,
+        self, mark: re.Pattern[bytes], stream: LogStream, *, counts_lines: bool
     ) -> None:
-        self.lines_before: int = 0  # number of lines of the log before the next one
+        super().__init__()
         self._mark = mark
         self._stream = stream
         self._counts_lines = counts_lines
-        self._limit = limit
         self._ready: list[bytes] = []  # lines that are known to be complete
         self._held = bytearray()  # a line with its end, which may continue
         self._held_number = 0  # of lines before that one
-        self._rest = bytearray()  # the beginning of the next line
 
     def feed(self, block: bytes) -> None:
         """Filter a piece of a log, which may end anywhere."""
-        *lines, rest = block.split(b"\n")
-        for line in lines:
-            self._add(bytes(self._rest) + line + b"\n")
-            self._rest.clear()
-            self.lines_before += 1
-        self._rest += rest
-        if len(self._rest) > self._limit:
-            self._end_rest()
-            self._end_held()
+        super().feed(block)
         self._pass_on()
 
     @property
@@ -177,50 +176,48 @@ class LineJoiner:
     def release(self) -> None:
         """Print what is incomplete as text."""
         self._end_held()
-        self._pass_on()
         self._stream.release()
 
     def idle(self, seconds: float) -> None:
         """Print what can be printed after this long without input."""
         self._end_held()
-        self._pass_on()
         self._stream.idle(seconds)
 
     def finish(self) -> None:
         """End the log."""
         self._end_rest()
         self._end_held()
-        self._pass_on()
         self._stream.finish()
 
-    def _add(self, line: bytes) -> None:
+    def _take(self, line: bytes) -> None:
         """Join a line to the held one, or hold it."""
         end = len(line) - len(_ending(line))  # which is not a part of a mark
         mark = self._mark.match(line, 0, end)
-        if mark and self._held and len(self._held) < self._limit:
+        if mark and self._held and len(self._held) < _MAX_LINE:
             del self._held[len(self._held) - len(_ending(self._held)) :]
             self._held += line[mark.end() :]
             return
-        self._end_held()
-        self._held += line
+        if self._held:
+            self._ready.append(bytes(self._held))
+            if self._counts_lines:
+                self._pass_on()
+        self._held[:] = line
         self._held_number = self.lines_before
 
     def _end_rest(self) -> None:
-        if self._rest:
-            self._add(bytes(self._rest))
-            self._rest.clear()
+        super()._end_rest()
+        self._end_held()
 
     def _end_held(self) -> None:
-        if not self._held:
-            return
-        self._ready.append(bytes(self._held))
-        self._held.clear()
-        if self._counts_lines:
-            self._stream.lines_before = self._held_number
-            self._pass_on()
+        if self._held:
+            self._ready.append(bytes(self._held))
+            self._held.clear()
+        self._pass_on()
 
     def _pass_on(self) -> None:
         if self._ready:
+            if self._counts_lines:
+                self._stream.lines_before = self._held_number
             self._stream.feed(b"".join(self._ready))
             self._ready.clear()
 

@@ -109,8 +109,7 @@ class LineFilter:
         self._line = line
         if self._key is not None:
             self._prefix = self.prefix_of(line.partition(_BEGIN)[0])
-        # One at a time: a line may have many.
-        tokens = find_elements(line, self._style.dialect)
+        tokens = self._tokens(line)
         first = next(tokens, None)
         if first is None:
             self.close_line()
@@ -134,6 +133,10 @@ class LineFilter:
         """Remove all modules."""
         self._space.clear()
         self._bases.clear()
+
+    def _tokens(self, line: bytes) -> Iterator[Token]:
+        """The elements of a line, one at a time: there may be many."""
+        return find_elements(line, self._style.dialect)
 
     def _filter_elements(self, line: bytes, tokens: Iterator[Token]) -> None:
         raise NotImplementedError

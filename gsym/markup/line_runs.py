@@ -163,24 +163,15 @@ class LineRuns:
             if options.demangle or options.functions == "short" or quoted is not None:
                 self._names = _names(options, quoted)
         numbers = {module: number for number, module in enumerate(self._modules)}
+        modules, texts, images = [], [], []
         readers = [symbols.module.reader for symbols in self._modules.values()]
-        images = [
-            ffi.NULL if reader is None else reader.mapped.image for reader in readers
-        ]
-        texts = [_module_texts(*known, self._output) for known in self._modules.items()]
-        codes = [
-            symbols.code.handle if module in self._with_code else ffi.NULL
-            for module, symbols in self._modules.items()
-        ]
-        is_map = [
-            reader is not None and reader.mapped.file is not None for reader in readers
-        ]
-        modules = [
-            (image, *text, 0, 0, 0, mapped, code)
-            for image, text, mapped, code in zip(
-                images, texts, is_map, codes, strict=True
-            )
-        ]
+        known = zip(self._modules.items(), readers, strict=True)
+        for (module, symbols), reader in known:
+            images.append(ffi.NULL if reader is None else reader.mapped.image)
+            texts.append(_module_texts(module, symbols, self._output))
+            code = symbols.code.handle if module in self._with_code else ffi.NULL
+            is_map = reader is not None and reader.mapped.file is not None
+            modules.append((images[-1], *texts[-1], 0, 0, 0, is_map, code))
         segments = [
             (
                 each.start,

@@ -57,8 +57,7 @@ class LogStream:
         self.lines_before: int = 0
         self._counts_lines = output.counts_lines
         self._rest = bytearray()  # the beginning of a line
-        most = settings.hexdict_limit, settings.hexdict_lines
-        self._dictionary = OpenDictionary(*most)
+        self._dictionary = OpenDictionary(settings)
         self._is_long = False  # the current line is too long for elements
         self._headings = Headings() if settings.style.weighs_evidence else None
         self._has_hexdict = b"hexdict" in settings.style.elements
@@ -248,9 +247,9 @@ class OpenDictionary:
     One that exceeds a limit is text.
     """
 
-    def __init__(self, most_bytes: int, most_lines: int) -> None:
-        self._most_bytes = most_bytes
-        self._most_lines = most_lines
+    def __init__(self, settings: FilterSettings) -> None:
+        self._most_bytes = settings.hexdict_limit
+        self._most_lines = settings.hexdict_lines
         self._held: Lines = []
         self._bytes = 0  # of these lines
         self._lines = 0

@@ -253,8 +253,12 @@ class _Fields:
             raise _MalformedError(fault)
         self._faults.append(fault)
 
-    def expect_exactly(self, count: int) -> None:
+    def expect_exactly(self, count: int) -> _Fields:
         self.expect(b"%d" % count, count, count)
+        return self
+
+    def expect_texts(self, count: int) -> Iterator[str]:
+        return map(to_str, self.expect_exactly(count).texts[:count])
 
     def address(self, field: int) -> int:
         text = self.texts[field]
@@ -305,20 +309,10 @@ def _bounded(text: bytes, base: int, digits: re.Pattern[bytes]) -> int | None:
     return value if value < UINT64_END else None
 
 
-def _read_symbol(fields: _Fields) -> Symbol:
-    fields.expect_exactly(1)
-    return Symbol(to_str(fields.texts[0]))
-
-
 def _read_pc(fields: _Fields) -> Pc:
     fields.expect(b"at least 1", 1)
     fields.expect(b"at most 2", 0, 2)
     return Pc(fields.address(0), fields.code_kind(1))
-
-
-def _read_data(fields: _Fields) -> Data:
-    fields.expect_exactly(1)
-    return Data(fields.address(0))
 
 
 def _read_backtrace(fields: _Fields) -> Backtrace:
@@ -332,11 +326,6 @@ def _read_backtrace(fields: _Fields) -> Backtrace:
     if rest and rest[0] in _KINDS:
         kind, rest = to_str(rest[0]), rest[1:]
     return Backtrace(frame, address, kind, to_str(b":".join(rest)))
-
-
-def _read_dumpfile(fields: _Fields) -> DumpFile:
-    fields.expect_exactly(2)
-    return DumpFile(to_str(fields.texts[0]), to_str(fields.texts[1]))
 
 
 def _read_reset(fields: _Fields) -> Reset:
@@ -377,12 +366,12 @@ def _read_mmap(fields: _Fields) -> Mmap:
 
 
 _READERS: dict[bytes, Callable[[_Fields], Element]] = {
-    b"symbol": _read_symbol,
+    b"symbol": lambda fields: Symbol(*fields.expect_texts(1)),
     b"pc": _read_pc,
-    b"data": _read_data,
+    b"data": lambda fields: Data(fields.expect_exactly(1).address(0)),
     b"bt": _read_backtrace,
     b"hexdict": lambda fields: HexDict(to_str(b":".join(fields.texts))),
-    b"dumpfile": _read_dumpfile,
+    b"dumpfile": lambda fields: DumpFile(*fields.expect_texts(2)),
     b"reset": _read_reset,
     b"module": _read_module,
     b"mmap": _read_mmap,

@@ -171,8 +171,7 @@ class AddressCollector:
         self._symbols = symbols
         self._headings = Headings()
         self._space = AddressSpace(budget, keeps_mmaps=settings.style.keeps_mmaps)
-        most = settings.hexdict_limit, settings.hexdict_lines
-        self._dictionary = OpenDictionary(*most)
+        self._dictionary = OpenDictionary(settings)
 
     def collect(self, lines: bytes) -> None:
         """Request all addresses in *lines*, which are complete."""

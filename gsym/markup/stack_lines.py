@@ -25,10 +25,8 @@ if TYPE_CHECKING:
         ) -> AnswersLines:
             """The object that answers the lines of a stack.
 
-            Args:
-                before: Lines before it, which may have the ids of modules.
-                prefix_of: The part of a line that is repeated on each line of its
-                    answer.
+            Lines *before* it may have the ids of modules. *prefix_of* returns the part
+            of a line that is repeated on each line of its answer.
             """
 
         def summary(self) -> list[str]:

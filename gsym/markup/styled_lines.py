@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 from gsym.engine.native import lib
 from gsym.markup.colours import SGR, remove_colours
 from gsym.markup.line_filter import LineFilter, is_contextual, may_have_context
-from gsym.markup.parser import Fault, Token, find_elements
+from gsym.markup.parser import Fault, Token
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -193,7 +193,9 @@ class LlvmLines(LineFilter):
         super().filter(line)
 
     def _filter_elements(self, line: bytes, tokens: Iterator[Token]) -> None:
-        context = self._first_context(line)
+        context = None
+        if may_have_context(line):
+            context = next(filter(is_contextual, self._tokens(line)), None)
         if context is None:
             self.close_line()
             self._put_nodes(tokens, len(line))
@@ -203,12 +205,6 @@ class LlvmLines(LineFilter):
             self._take(context)
         else:
             self._take(context, partial(self._put_nodes, tokens, context.start))
-
-    def _first_context(self, line: bytes) -> Token | None:
-        if not may_have_context(line):
-            return None
-        tokens = find_elements(line, self._style.dialect)
-        return next(filter(is_contextual, tokens), None)
 
     def _put_nodes(self, tokens: Iterable[Token], end: int) -> None:
         """The text up to *end*, with its elements replaced."""

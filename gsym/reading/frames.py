@@ -96,6 +96,11 @@ class Frames:
         misses: Whether addresses without an answer have rows.
     """
 
+    __slots__ = (
+        *_COLUMNS,
+        *("_addresses", "_columns_of_batch", "answered", "batch", "damaged", "tables"),
+    )
+
     address_index: memoryview
     function_index: memoryview
     name: memoryview

@@ -40,12 +40,11 @@ _ABBREVIATED = frozenset(
 class FunctionTable:
     """The functions of an open file, in the order of their addresses."""
 
-    __slots__ = ("_by_name", "_image", "_names", "sizes", "starts")
-
     def __init__(self, reader: Reader) -> None:
         mapped = reader.mapped
         mapped.strings.read_ahead()
         self._image = mapped.image
+        self._strings_size = int(mapped.header.strtab_size)
         cells = mapped.all_functions()
         # link-time addresses
         self.starts: array[int] = array("Q", cells[::_COLUMNS].tolist())
@@ -110,9 +109,7 @@ class FunctionTable:
 
     def _strings_with(self, word: str) -> Iterator[tuple[int, int]]:
         """Ranges of offsets in which a name with *word* begins."""
-        header = ffi.new("gsym_header *")
-        lib.gsym_image_header(self._image, header)
-        size = int(header.strtab_size)
+        size = self._strings_size
         # The empty string is the first one.
         first = lib.gsym_image_string(self._image, 0, ffi.new("size_t *"))
         strings = ffi.buffer(first, size)

@@ -18,7 +18,6 @@ class PartialImages(Images):
 
     def __init__(self, path: str | None) -> None:
         self.path = path
-        self.is_closed = False
         self._lock = allocate_lock()
         self._whole: Reader | None = None
 
@@ -43,7 +42,7 @@ class PartialImages(Images):
     def close(self) -> None:
         """Close it; running calls in other threads finish normally."""
         with self._lock:
-            self.is_closed = True
+            super().close()
             if self._whole is not None:
                 self._whole.close()
 

@@ -105,7 +105,7 @@ def place_of(reader: Reader, text: str) -> Place:
     found = functions_named(reader, name)
     if not found:
         raise GsymError(f"no function is called '{name}'", path=reader.path)
-    fitting = [each for each in _whole(found) if _reaches(each, offset)]
+    fitting = [each for each in _whole(found) if offset < each.size or not each.size]
     starts = sorted({each.start for each in fitting})
     if not starts:
         size = max(each.size for each in found)
@@ -137,10 +137,6 @@ def place_in(reader: Reader, function: FunctionRange, address: int) -> Place:
     creator = gsym.Creator()
     creator.add(info)
     return Place(gsym.Reader(creator.to_bytes(), path=reader.path), address, function)
-
-
-def _reaches(function: FunctionRange, offset: int) -> bool:
-    return offset < function.size or not function.size
 
 
 def _whole(found: Sequence[FunctionRange]) -> list[FunctionRange]:

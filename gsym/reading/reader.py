@@ -128,6 +128,8 @@ class Images:
     All but `path`, `header` and `is_closed` raise `ClosedError` after `close`.
     """
 
+    is_closed: bool = False
+
     def __init__(
         self,
         data: Buffer,
@@ -140,7 +142,6 @@ class Images:
         self._header: Header = header_of(mapped, data)
         # the name of the file in errors; None for bytes without a name
         self.path: str | None = path
-        self.is_closed: bool = False
 
     @property
     def header(self) -> Header:
@@ -218,6 +219,9 @@ class Images:
 
 class Reader:
     """An open GSYM file; thread-safe and fork-safe.
+
+    Methods raise `ClosedError` after `close`, and `FormatError` for a damaged record,
+    whose offset counts from the start of the file.
 
     Args:
         data: The bytes of the file, which must not change while it is open; or what
@@ -372,11 +376,7 @@ class Reader:
 
     @property
     def mapped(self) -> MappedImage:
-        """The engine's view of the file, for other modules of the package.
-
-        Raises:
-            ClosedError: The reader was closed.
-        """
+        """The engine's view of the file, for other modules of the package."""
         mapped = self._mapped
         return self._images.mapped if mapped is None else mapped
 
@@ -430,8 +430,6 @@ class Reader:
                 address.
 
         Raises:
-            ClosedError: The reader was closed.
-            FormatError: The record is damaged; its offset counts from file start.
             GsymError: No function, or several, have the name and the offset.
             TypeError: The address is not an integer.
             ValueError: The text is not of this form.
@@ -485,7 +483,6 @@ class Reader:
             The frames of all addresses.
 
         Raises:
-            ClosedError: The reader was closed.
             TypeError: The addresses are not integers.
             ValueError: *threads* is not a positive number, or *frames* another text.
         """
@@ -510,8 +507,6 @@ class Reader:
             exact: Only find functions with the linkage name *name*.
 
         Raises:
-            ClosedError: The reader was closed.
-            FormatError: A record is damaged; its offset counts from file start.
             TypeError: *name* is not a string.
         """
         if not isinstance(name, str):
@@ -554,8 +549,6 @@ class Reader:
             Ranges of addresses, ascending.
 
         Raises:
-            ClosedError: The reader was closed.
-            FormatError: A record is damaged; its offset counts from file start.
             TypeError: *path* is no path, or *line* no integer.
         """
         from gsym.arguments import integer_of, path_of
@@ -577,8 +570,6 @@ class Reader:
         """The complete function of entry *index* of the address table.
 
         Raises:
-            ClosedError: The reader was closed.
-            FormatError: The record is damaged; its offset counts from file start.
             IndexError: There is no such entry.
         """
         from gsym.reading.decoded_functions import FunctionDecoder
@@ -600,20 +591,13 @@ class Reader:
             The function, or None if none covers the address.
 
         Raises:
-            ClosedError: The reader was closed.
-            FormatError: The record is damaged; its offset counts from file start.
             TypeError: The address is not an integer.
         """
         index = self.mapped.entry_at(address)
         return None if index is None else self.function(index)
 
     def functions(self) -> Iterator[FunctionInfo]:
-        """All functions in file order, each decoded on demand.
-
-        Raises:
-            ClosedError: The reader was closed.
-            FormatError: A record is damaged; its offset counts from file start.
-        """
+        """All functions in file order, each decoded on demand."""
         from gsym.reading.decoded_functions import FunctionDecoder
 
         mapped = self.mapped
@@ -621,11 +605,7 @@ class Reader:
         return self._decode_all(FunctionDecoder(mapped))
 
     def files(self) -> Iterator[str]:
-        """Paths of all source files, in the order of the file table.
-
-        Raises:
-            ClosedError: The reader was closed.
-        """
+        """Paths of all source files, in the order of the file table."""
         for index in range(1, self.header.num_files):
             yield join_path(*self.mapped.files[index])
 

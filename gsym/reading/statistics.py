@@ -93,10 +93,12 @@ def measure(reader: Reader) -> Statistics:
     own, merged = _info_bytes(totals.own), _info_bytes(totals.merged)
     is_version_1 = header.version == lib.GSYM_VERSION_1
     offset_size = 4 if is_version_1 else 8
+    entry_size = lib.GSYM_V2_SECTION_ENTRY_SIZE
     unknown = tuple(_unknown_sections(reader))
     parts = {
         "header": lib.GSYM_V1_HEADER_SIZE if is_version_1 else lib.GSYM_V2_HEADER_SIZE,
-        "directory": 0 if is_version_1 else _directory_size(header.section_count),
+        # with its terminator
+        "directory": 0 if is_version_1 else entry_size * (header.section_count + 1),
         "uuid_section": 0 if is_version_1 else header.uuid_size,
         "address_table": header.num_addresses * header.addr_off_size,
         "address_info_offsets": header.num_addresses * offset_size,
@@ -175,11 +177,6 @@ def _measure(reader: Reader, first: int, count: int, totals: Any, block: Any) ->
 
 def _info_bytes(counted: Any) -> InfoBytes:
     return InfoBytes(*(getattr(counted, field) for field in InfoBytes._fields))
-
-
-def _directory_size(sections: int) -> int:
-    """Size of the version-2 table of sections, with its terminator."""
-    return int((sections + 1) * lib.GSYM_V2_SECTION_ENTRY_SIZE)
 
 
 def _strings_size(header: Any, part_size: int) -> int:

@@ -291,11 +291,8 @@ class SparseImage:
                 yield answer.function_name
                 for frame in kept[0][0 : answer.frame_count]:
                     yield frame.name
-                    yield from self._file_strings(frame.file)
+                    file = ffi.new("uint64_t[2]")
+                    where = frame.file, file, file + 1, error
+                    lib.gsym_image_file(self.mapped.image, *where)
+                    yield from file
                 yield from kept[1][0 : answer.regex_count]
-
-    def _file_strings(self, index: int) -> Iterator[int]:
-        found = ffi.new("uint64_t[2]")
-        lib.gsym_image_file(self.mapped.image, index, found, found + 1, new_error())
-        yield found[0]
-        yield found[1]

@@ -1,4 +1,4 @@
-"""What a GSYM file is compared with: the DWARF decoded once more, a new conversion.
+"""References for a GSYM file: the DWARF decoded once more, and a new conversion.
 
 The files that belong to a binary are found as a conversion finds them.
 """

@@ -135,8 +135,11 @@ def check_index(layout: Layout) -> Iterator[Finding]:
         reason = "is of an unknown version or was made for another file: not used"
         yield Finding(index.start, f"the index {reason}")
         return
-    at = _first_difference(layout.data[index.start : index.end], expected)
-    if at is not None:
+    found = layout.data[index.start : index.end]
+    if found != expected:
+        pairs = zip(found, expected, strict=False)
+        shorter = min(len(found), len(expected))
+        at = next((at for at, (a, b) in enumerate(pairs) if a != b), shorter)
         yield Finding(index.start + at, "the index does not match the records")
 
 
@@ -157,14 +160,6 @@ def _mapped(layout: Layout) -> MappedImage:
         return MappedImage(layout.binary, None)
     except GsymError as error:
         raise BrokenError(error.offset or 0, error.reason) from None
-
-
-def _first_difference(found: memoryview, expected: bytes) -> int | None:
-    if found == expected:
-        return None
-    pairs = zip(found, expected, strict=False)
-    shorter = min(len(found), len(expected))
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), shorter)
 
 
 _KNOWN_FLAGS = lib.GSYM_CALL_SITE_INTERNAL | lib.GSYM_CALL_SITE_EXTERNAL

@@ -121,18 +121,11 @@ class AtomicFile:
             raise self._named(problem) from None
         finally:
             try:
-                if self._temporary is not None and self._is_own(self._temporary):
-                    os.unlink(self._temporary)
+                temporary = self._temporary
+                if temporary is not None and is_at(temporary, self._descriptor):
+                    os.unlink(temporary)
             finally:
                 os.close(self._descriptor)  # releases the lock
-
-    def _is_own(self, temporary: str) -> bool:
-        """Whether the path is still this temporary file.
-
-        Another machine that shares the folder without its locks may have removed it as
-        a leftover.
-        """
-        return is_at(temporary, self._descriptor)
 
     def _named(self, error: OSError) -> OSError:
         """The error with the path of the output instead of the temporary file.
@@ -147,7 +140,8 @@ class AtomicFile:
         if self._mode is not None:
             os.fchmod(self._descriptor, self._mode)
         os.fsync(self._descriptor)
-        if not self._is_own(temporary):
+        # One that shares the folder without its locks may take it for a leftover.
+        if not is_at(temporary, self._descriptor):
             raise OSError(errno.ESTALE, "Another machine removed the temporary file")
         os.replace(temporary, self._path)
         self._temporary = None
@@ -162,12 +156,12 @@ def _create_temporary(stem: str, mode: int) -> tuple[str, int]:
     Files of other runs are kept, unless these were killed.
     """
     for number in range(_RUNS_AT_ONCE):
-        path = _temporary_path(stem, number)
+        path = f"{stem}.{number}.tmp"
         if os.access(path, os.F_OK):  # half the time of an open that fails
             _remove_leftover(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     for number in range(_MOST_NUMBERS):
-        path = _temporary_path(stem, number)
+        path = f"{stem}.{number}.tmp"
         try:
             descriptor = os.open(path, flags, mode)
         except FileExistsError:
@@ -177,10 +171,6 @@ def _create_temporary(stem: str, mode: int) -> tuple[str, int]:
             return path, descriptor
         os.close(descriptor)
     raise FileExistsError(errno.EEXIST, "Too many temporary files of this name")
-
-
-def _temporary_path(stem: str, number: int) -> str:
-    return f"{stem}.{number}.tmp"
 
 
 def _remove_leftover(path: str) -> None:

@@ -68,7 +68,7 @@ class Creator:
     """Collects functions and writes them as one GSYM file.
 
     Of several functions with the same range the most detailed one is written. A creator
-    writes once; it is not thread-safe.
+    writes once and raises `ClosedError` after that; it is not thread-safe.
 
     Args:
         version: Format version, 1 or 2. Every LLVM reads version 1, which is limited to
@@ -139,7 +139,6 @@ class Creator:
         """Add a function, with its merged functions and unknown InfoTypes.
 
         Raises:
-            ClosedError: The creator has written its file or was closed.
             LimitError: The function's size exceeds 32 bits, or its strings what
                 version 1 can hold.
             ValueError: Rows do not ascend or leave the function, an inlined call
@@ -194,7 +193,6 @@ class Creator:
         is unchanged.
 
         Raises:
-            ClosedError: The creator has written its file or was closed.
             EmptyError: No function was added.
             LimitError: The file does not fit version 1.
             OSError: The file cannot be made or written.
@@ -209,7 +207,6 @@ class Creator:
         """The file as bytes. The creator is closed.
 
         Raises:
-            ClosedError: The creator has written its file or was closed.
             EmptyError: No function was added.
             LimitError: The file does not fit version 1.
             ValueError: A function lies below the base address.
@@ -226,11 +223,7 @@ class Creator:
 
     @property
     def handle(self) -> CData:
-        """The engine's handle, for other modules of the package.
-
-        Raises:
-            ClosedError: The creator has written its file or was closed.
-        """
+        """The engine's handle, for other modules of the package."""
         if self._handle is None:
             raise ClosedError("the creator is closed")
         return self._handle

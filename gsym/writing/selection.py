@@ -141,17 +141,16 @@ def select_functions(whole: Buffer, selection: Selection) -> CData:
 
 
 def _compiled(name: str, patterns: Iterable[str | Pattern[str]]) -> list[Pattern[str]]:
-    return [_compile(name, each) for each in patterns_of(name, patterns)]
-
-
-def _compile(name: str, pattern: str | Pattern[str]) -> Pattern[str]:
     import re
 
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        reason = f"expected a regular expression, not {shown(pattern)}: {error}"
-        raise ValueError(f"{name}: {reason}") from None
+    compiled = []
+    for pattern in patterns_of(name, patterns):
+        try:
+            compiled.append(re.compile(pattern))
+        except re.error as error:  # noqa: PERF203 - it names the pattern
+            reason = f"expected a regular expression, not {shown(pattern)}: {error}"
+            raise ValueError(f"{name}: {reason}") from None
+    return compiled
 
 
 def write_segments(

@@ -184,7 +184,10 @@ class _Part(Mapping[str, bytes]):
             path: _place(place) for path, place in index["files"].items()
         }
         self._links = [(str(name), _place(place)) for name, *place in index["links"]]
-        _check_places({*self._places.values(), *(place for _, place in self._links)})
+        places = {*self._places.values(), *(place for _, place in self._links)}
+        for (at, size, _), (following, _, _) in pairwise(sorted(places)):
+            if at + size > following:
+                raise ValueError(f"two texts at {following:#x}")
         if sum(size for _, (_, _, size) in self._links) > MAX_TEXT:
             raise ValueError(f"links of more than {MAX_TEXT} bytes")
         most = _ALL_FLOOR + _ALL_FACTOR * len(part)
@@ -231,12 +234,6 @@ def _place(numbers: list[int]) -> tuple[int, int, int]:
     if size > MAX_TEXT:
         raise ValueError(f"a text of more than {MAX_TEXT} bytes")
     return start, packed_size, size
-
-
-def _check_places(places: set[tuple[int, int, int]]) -> None:
-    for (start, size, _), (following, _, _) in pairwise(sorted(places)):
-        if start + size > following:
-            raise ValueError(f"two texts at {following:#x}")
 
 
 def _unpacked(packed: bytes, most: int) -> bytes:

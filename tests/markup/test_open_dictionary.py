@@ -18,7 +18,7 @@ PREFIX = b"Nov 22 04:52:59 host app[17]: [    9.99] "
 
 def taken(lines: list[bytes], most_bytes: int = 1 << 16) -> list[tuple[int, bytes]]:
     """What comes of lines, without what waits for an end."""
-    dictionary = OpenDictionary(most_bytes, 256)
+    dictionary = OpenDictionary(FilterSettings(hexdict_limit=most_bytes))
     return [
         each
         for number, line in enumerate(lines, 1)
@@ -145,7 +145,7 @@ ENDS = st.sampled_from([b"}}}", b"}}}\n", b"}"])
 @given(st.lists(PARTS | ENDS))
 def test_no_line_is_lost_and_none_changes_its_place(parts: list[bytes]) -> None:
     log = b"".join(parts)
-    dictionary = OpenDictionary(200, 5)
+    dictionary = OpenDictionary(FilterSettings(hexdict_limit=200, hexdict_lines=5))
     at, shown = 0, b""
     for number, line in enumerate(log.split(b"\n")):
         for first, whole in dictionary.take(number, line + b"\n"):

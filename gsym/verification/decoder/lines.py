@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from copy import copy
 from itertools import accumulate
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -241,27 +240,25 @@ def _read_program(cu: CompileUnit, begin: int) -> tuple[Any, int, bytes]:
         raise ValueError("no .debug_line")
     # An assembler may write a 32-bit line program for a 64-bit unit, so the program
     # is read as if its unit had its format.
-    is_64_bit = struct_parse(cu.structs.the_Dwarf_uint32, section.stream, begin) == (
-        _IS_64_BIT
-    )
-    same_format = copy(cu)
-    same_format.structs = DWARFStructs(
+    word = struct_parse(cu.structs.the_Dwarf_uint32, section.stream, begin)
+    structs = DWARFStructs(
         cu.structs.little_endian,
-        64 if is_64_bit else 32,
+        64 if word == _IS_64_BIT else 32,
         cu.structs.address_size,
         cu.structs.dwarf_version,
     )
-    _check_tables(same_format.structs, section.stream, begin + (12 if is_64_bit else 4))
-    program = cu.dwarfinfo.line_program_for_CU(same_format)
-    if program is None:
-        raise ValueError("the unit has no line program")
+    after_length = begin + structs.initial_length_field_size()
+    _check_tables(structs, section.stream, after_length)
+    program = cu.dwarfinfo._parse_line_program_at_offset(begin, structs)  # noqa: SLF001
     header = program.header
-    after_length = begin + (12 if is_64_bit else 4)
     start = after_length + 2 + (2 if header["version"] >= _VERSION_5 else 0)
-    start += (8 if is_64_bit else 4) + header["header_length"]
+    start += structs.dwarf_format // 8 + header["header_length"]
     section.stream.seek(start)
-    size = max(0, after_length + header["unit_length"] - start)
-    return header, start, section.stream.read(size)
+    return (
+        header,
+        start,
+        section.stream.read(max(0, program.program_end_offset - start)),
+    )
 
 
 def _check_tables(structs: DWARFStructs, stream: IO[bytes], start: int) -> None:
