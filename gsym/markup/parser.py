@@ -149,15 +149,10 @@ FUCHSIA_DIALECT = Dialect(
 
 _BEGIN, _END = b"{{{", b"}}}"
 _KINDS = (b"ra", b"pc")
-_HEX, _DECIMAL = regex(rb"[0-9a-fA-F]+"), regex(rb"[0-9]+")
-# Prefixes, base and digits, if the prefix decides the base.
-_PREFIXES = (
-    ((b"0x", b"0X"), 16, _HEX),
-    ((b"0b", b"0B"), 2, regex(rb"[01]+")),
-    ((b"0o",), 8, regex(rb"[0-7]+")),  # no `0O`, as in LLVM
-)
-_OCTAL = regex(rb"0[0-7]+")
-_DIGITS = {0: (10, _DECIMAL), 10: (10, _DECIMAL), 16: (16, _HEX)}
+_HEX = regex(rb"[0-9a-fA-F]+")
+# Numbers whose prefix decides the base; no `0O`, as in LLVM.
+_ANY_BASE = regex(rb"0[xX][0-9a-fA-F]+|0[bB][01]+|0o?[0-7]+|0|[1-9][0-9]*")
+_DIGITS = {10: regex(rb"[0-9]+"), 16: _HEX}
 _MODE = regex(rb"(?=.)[rR]?[wW]?[xX]?")
 _MAX_DIGITS = 4096  # int() of more is slow
 
@@ -293,19 +288,16 @@ class _Fields:
 
 def _parse_number(text: bytes, base: int) -> int | None:
     """A number; *base* 0: the prefix decides, a leading 0 is octal."""
-    if base == 0:
-        for prefixes, prefix_base, digits in _PREFIXES:
-            if text.startswith(prefixes):
-                return _bounded(text[2:], prefix_base, digits)
-        if len(text) > 1 and text.startswith(b"0"):
-            return _bounded(text, 8, _OCTAL)
-    return _bounded(text, *_DIGITS[base])
+    if base:
+        return _bounded(text, base, _DIGITS[base])
+    is_octal = len(text) > 1 and text.startswith(b"0") and text.isdigit()
+    return _bounded(text, 8 if is_octal else 0, _ANY_BASE)
 
 
 def _bounded(text: bytes, base: int, digits: re.Pattern[bytes]) -> int | None:
     if len(text) > _MAX_DIGITS or not digits.fullmatch(text):
         return None
-    value = int(text.lstrip(b"0") or b"0", base)
+    value = int(text, base)
     return value if value < UINT64_END else None
 
 

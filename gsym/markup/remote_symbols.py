@@ -5,6 +5,8 @@ Many addresses are requested at a time, before the lines that need them are filt
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gsym.cache import BoundedCache
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import ServerError
@@ -201,15 +203,13 @@ class AddressCollector:
         return []
 
     def _follow(self, element: parser.Element | None) -> None:
-        try:
+        with suppress(ContextError):
             if isinstance(element, parser.Reset):
                 self._space.clear()
             elif isinstance(element, parser.Module):
                 self._space.add_module(element)
             elif isinstance(element, parser.Mmap):
                 self._symbols.place(self._space.add_segment(element))
-        except ContextError:
-            pass
 
     def _resolved(self, addresses: list[int]) -> list[tuple[bytes, int]]:
         found = ((self._space.find(address), address) for address in addresses)

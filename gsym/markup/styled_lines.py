@@ -65,12 +65,10 @@ class DocumentLines(LineFilter):
     def _remove(self, token: Token, parts: LineParts) -> None:
         """Apply a contextual element, and remove it from its line."""
         said = self._take(token)
-        if said:
-            parts.say(token, said)
-        elif said is None or self._settings.context == "keep":
+        if said is None or (not said and self._settings.context == "keep"):
             parts.has_other = True
         else:
-            parts.remove(token)
+            parts.remove(token, said)
 
 
 class LineParts:
@@ -105,17 +103,13 @@ class LineParts:
         before = self._line[: token.start] if is_indented else self._prefix
         return self._ending + before
 
-    def say(self, token: Token, text: bytes) -> None:
-        """Replace a contextual element by a sentence on a line of its own."""
-        self.has_context = self.has_other = True
-        self._add_text(token, ends_frame=True)
-        self._parts.append(text)
-        self._follows_frame = True
-
-    def remove(self, token: Token) -> None:
-        """Remove an element."""
+    def remove(self, token: Token, said: bytes) -> None:
+        """Remove a contextual element, and say a sentence on a line of its own."""
         self.has_context = True
         self._add_text(token, ends_frame=True)
+        if said:
+            self.has_other = self._follows_frame = True
+            self._parts.append(said)
 
     def replace(
         self, token: Token, element: Element, shown: bytes, answer: Answer | None
@@ -131,7 +125,6 @@ class LineParts:
         """Print the parts so far, unless the line may still be dropped."""
         if self.has_other:
             self._put_parts(output)
-            self._parts.clear()
 
     def is_blank(self) -> bool:
         """Whether nothing but the prefix is left."""
@@ -155,6 +148,7 @@ class LineParts:
                 output.text(part)
             else:
                 output.element(*part)
+        self._parts.clear()
 
     @property
     def _rest(self) -> bytes:

@@ -107,13 +107,12 @@ def open_contents(
     read_ahead: bool = False,
 ) -> Reader:
     """Open the GSYM file whose bytes `read_contents` returned, see `open`."""
-    if isinstance(data, bytes):
-        return Reader(data, path=path, uuid=uuid, index_limit=index_limit)
-    by_pages = None if read_ahead else data
+    mapping = None if isinstance(data, bytes) else data
+    by_pages = None if read_ahead else mapping
     reader = Reader(
         data, path=path, uuid=uuid, index_limit=index_limit, by_pages=by_pages
     )
-    reader.mapped.file = data
+    reader.mapped.file = mapping
     return reader
 
 

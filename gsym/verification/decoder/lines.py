@@ -92,12 +92,14 @@ class LineTable:
         # where its program stands in .debug_line
         self.begin: int = cu.get_top_DIE().attributes["DW_AT_stmt_list"].value
         header, start, opcodes = _read_program(cu, self.begin)
-        self._version: int = header["version"]
+        # Before version 5 tables begin at 1; 0 means none and the compilation folder.
+        self._is_old: bool = header["version"] < _VERSION_5
         self._comp_dir = comp_dir
         self._path_map = path_map
-        directories = header.get("include_directory") or ()
-        self._directories = [_text(name) for name in directories]
-        files = [
+        self._directories = [comp_dir] if self._is_old else []
+        self._directories += map(_text, header.get("include_directory") or ())
+        files = [("", 0)] if self._is_old else []
+        files += [
             (_text(file["name"]), int(file["dir_index"] or 0))
             for file in header.get("file_entry") or ()
         ]
@@ -127,25 +129,18 @@ class LineTable:
         return self._paths[index]
 
     def _build_path(self, index: int) -> str | None:
-        if self._version < _VERSION_5:
-            if index == 0:
-                return ""
-            index -= 1
+        if index == 0 and self._is_old:
+            return ""
         if not 0 <= index < len(self._files):
             return None
-        name, directory_index = self._files[index]
+        name, number = self._files[index]
         if _is_absolute(name):
             return name
-        directory = ""
-        if self._version < _VERSION_5:
-            directory_index -= 1
-        if 0 <= directory_index < len(self._directories):
-            directory = self._directories[directory_index]
+        known = number < len(self._directories)
+        directory = self._directories[number] if known else ""
         path = ""
-        # Since version 5 directory 0 is the compilation directory itself.
-        is_new = self._version >= _VERSION_5
-        if not (is_new and directory_index == 0) and not _is_absolute(directory):
-            first = self._directories[0] if is_new and self._directories else ""
+        if number and not _is_absolute(directory):  # 0 is the compilation folder itself
+            first = self._directories[0] if self._directories else ""
             path = first if _is_absolute(first) else self._comp_dir
         return _join(_join(path, directory), name)
 
