@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 
 from gsym.model import UINT64_END
@@ -222,119 +223,136 @@ class LinePattern:
         form: What such frames are called.
         spans: The places in a line of what may be frames, in order.
         readings: What each of these may mean, the likeliest first.
+        is_certain: Whether the form tells what they are, not the binaries.
         modules: The modules of these readings.
     """
 
-    __slots__ = ("form", "modules", "ordinal", "readings", "spans", "sure")
+    __slots__ = (
+        "form",
+        "is_certain",
+        "modules",
+        "ordinal",
+        "readings",
+        "spans",
+        "sure",
+    )
 
     def __init__(
         self,
         form: str,
         spans: Sequence[tuple[int, int]],
         readings: Sequence[Sequence[Reading]],
+        *,
+        is_certain: bool = False,
     ) -> None:
         self.form: str = form
         self.spans: Sequence[tuple[int, int]] = spans
         self.readings: Sequence[Sequence[Reading]] = readings
+        self.is_certain: bool = is_certain
         frames = [each.frame for several in readings for each in several]
         several = {each.module for each in frames} - {NO_MODULE}
         self.modules: Collection[int] = tuple(several)  # less than a set
         self.sure: int = sum(not each[0].frame.is_guess for each in readings)
         self.ordinal: int = readings[0][0].frame.ordinal
 
+    def frames(self, text: str, values: Sequence[int]) -> list[StackFrame]:
+        """The frames of a line with these numbers, each with its other readings."""
+        found: list[StackFrame] = []
+        for span, readings in zip(self.spans, self.readings, strict=True):
+            frame, *others = (each.of(values) for each in readings)
+            own = text[slice(*span)]
+            found.append(frame._replace(text=own, others=tuple(others)))
+        return found
+
 
 class AlikeLines:
-    """Lines of a pattern.
+    """All lines of a pattern.
 
     Attributes:
         pattern: What they may mean.
-        numbers: Their numbers, line after line.
-        count: How many lines there are.
+        texts: The lines.
+        values: The numbers of each.
     """
 
-    __slots__ = ("count", "numbers", "pattern")
+    __slots__ = ("_columns", "pattern", "texts", "values")
 
     def __init__(self, pattern: LinePattern) -> None:
         self.pattern: LinePattern = pattern
-        self.numbers: list[int] = []
-        self.count: int = 0
+        self.texts: list[str] = []
+        self.values: list[Sequence[int]] = []
+        self._columns: Sequence[Sequence[int]] | None = None
 
-    def add(self, numbers: Iterable[int]) -> int:
-        """Add the numbers of a line; return the index of the first."""
-        at = len(self.numbers)
-        self.numbers += numbers
-        self.count += 1
-        return at
+    def column(self, at: int) -> Sequence[int]:
+        """The number at a place in each line."""
+        if self._columns is None:
+            self._columns = [*zip(*self.values, strict=True)]
+        return self._columns[at]
 
-    @property
-    def width(self) -> int:
-        """Count of the numbers of a line."""
-        return len(self.numbers) // self.count
-
-    def addresses(self, reading: Reading) -> list[int]:
+    def addresses(self, reading: Reading) -> Sequence[int]:
         """The address of a reading in each line."""
         if reading.address < 0:
-            return [reading.frame.address] * self.count
-        return self.numbers[reading.address :: self.width]
+            return [reading.frame.address] * len(self.values)
+        return self.column(reading.address)
 
     def frames(self, reading: Reading) -> Iterator[StackFrame]:
         """The frame that a reading is in each line."""
-        numbers, width = self.numbers, self.width
-        starts = range(0, self.count * width, width) if width else [0] * self.count
-        return (reading.of(numbers[at : at + width]) for at in starts)
+        return map(reading.of, self.values)
 
 
-class ReadLine(NamedTuple):
-    """A line with frames among whose readings the binaries decide.
+class ReadLines(NamedTuple):
+    """Lines that follow one another, with frames of one stack.
 
     Attributes:
-        text: The line.
-        alike: It, and the others of its pattern.
-        at: Index of the first of its numbers among theirs.
-        number: Its number in the report.
-        ordinal: The number in the stack of frames without one.
+        texts: The lines.
+        patterns: What each may mean.
+        values: The numbers of each.
+        number: That of the first line in the report.
+        ordinals: The numbers in the stack of frames that have none themselves.
         heading: As of `StackFrame`.
         stack: As of `StackFrame`.
     """
 
-    text: str
-    alike: AlikeLines
-    at: int
+    texts: Sequence[str]
+    patterns: Sequence[LinePattern]
+    values: Sequence[Sequence[int]]
     number: int
-    ordinal: int
+    ordinals: Sequence[int]
     heading: int
     stack: int
 
-    @property
-    def values(self) -> Sequence[int]:
-        """Numbers of the line."""
-        return self.alike.numbers[self.at : self.at + self.alike.width]
-
-    def frames(self) -> list[StackFrame]:
-        """Frames of the line, each with its other readings."""
-        pattern, values = self.alike.pattern, self.values
-        found: list[StackFrame] = []
-        for span, readings in zip(pattern.spans, pattern.readings, strict=True):
-            frame, *others = (each.of(values) for each in readings)
-            frame = frame._replace(
-                text=self.text[slice(*span)],
-                others=tuple(others),
-                line=self.number,
-                ordinal=self.ordinal if frame.ordinal < 0 else frame.ordinal,
-                heading=self.heading,
-                stack=self.stack,
-            )
-            found.append(frame)
-        return found
-
     def parts(self) -> Iterator[str | StackFrame]:
-        """Frames of the line, and the texts between them."""
-        end, spans = 0, self.alike.pattern.spans
-        for (start, stop), frame in zip(spans, self.frames(), strict=True):
-            yield self.text[end:start]
-            yield frame
-            end = stop
-        yield self.text[end:]
+        """Frames of the lines, each with its other readings, and the texts between."""
+        several = zip(*self[:3], self.ordinals, strict=True)
+        for line, (text, pattern, values, ordinal) in enumerate(several, self.number):
+            end = 0
+            for span, frame in zip(
+                pattern.spans, pattern.frames(text, values), strict=True
+            ):
+                yield text[end : span[0]]
+                yield frame._replace(
+                    line=-1 if pattern.is_certain else line,
+                    ordinal=ordinal if frame.ordinal < 0 else frame.ordinal,
+                    heading=self.heading,
+                    stack=self.stack,
+                )
+                end = span[1]
+            yield text[end:]
+
+
+def alike_lines(
+    contents: Iterable[str | StackFrame | ReadLines],
+) -> dict[LinePattern, AlikeLines]:
+    """The lines of each pattern, in order."""
+    found: dict[LinePattern, AlikeLines] = {}
+    for part in contents:
+        if type(part) is ReadLines:
+            for text, pattern, values in zip(*part[:3], strict=True):
+                alike = found.get(pattern)
+                if alike is None:
+                    alike = found[pattern] = AlikeLines(pattern)
+                alike.texts.append(text)
+                alike.values.append(values)
+    return found
 
 
 class StackHeading(NamedTuple):
@@ -357,7 +375,7 @@ class ParsedReport(NamedTuple):
     form: str  # the name of the recognized format
     # Texts, frames and lines with frames, in order. If *is_verbatim*, the report is the
     # concatenation of their texts.
-    contents: tuple[str | StackFrame | ReadLine, ...]
+    contents: tuple[str | StackFrame | ReadLines, ...]
     modules: tuple[StackModule, ...]  # the modules of the report
     is_verbatim: bool = True  # false for JSON: the texts are then headings
     notes: tuple[str, ...] = ()  # sentences about omissions
@@ -375,12 +393,12 @@ class ParsedReport(NamedTuple):
 
 
 def parts_of(
-    contents: Iterable[str | StackFrame | ReadLine],
+    contents: Iterable[str | StackFrame | ReadLines],
 ) -> Iterator[str | StackFrame]:
     """Texts and frames in order, without the lines that they are in."""
     texts: list[str] = []
     for content in contents:
-        for part in content.parts() if isinstance(content, ReadLine) else (content,):
+        for part in content.parts() if isinstance(content, ReadLines) else (content,):
             if isinstance(part, str):
                 texts.append(part)
                 continue
@@ -416,6 +434,10 @@ class StackNumbers:
         self._heading, self._line = heading, line
         return len(self.stacks) - 1
 
+    def go_to(self, ordinal: int, line: int) -> None:
+        """Let a later frame of the last stack be the one before the next."""
+        self._ordinal, self._line = ordinal, line
+
 
 class StackBuilder:
     """Collects the parts of a report in order, within limits."""
@@ -429,9 +451,8 @@ class StackBuilder:
         self.counters: set[tuple[int, int]] = set()
         self.heading: int = -1  # index of the last heading, or -1
         self.last: int = 0  # index of the last stack, or 0
-        self._parts: list[str | StackFrame | ReadLine] = []
+        self._parts: list[str | StackFrame | ReadLines] = []
         self._pending: list[str] = []
-        self._alike: dict[LinePattern, AlikeLines] = {}
         self._frames = 0
         self._forms: dict[str, int] = {}
         self._headings: list[StackHeading] = []
@@ -516,7 +537,7 @@ class StackBuilder:
             own = frame._replace(others=())
             readings = [Reading(each) for each in (own, *frame.others)]
             pattern = LinePattern(form, [(0, len(frame.text))], [readings])
-            self.add_line(frame.text, pattern, (), frame.line, number)
+            self.add_lines([frame.text], [pattern], [()], frame.line, [number])
             pending += (after,) if after else ()
             return
         self._frames += 1
@@ -533,45 +554,52 @@ class StackBuilder:
         if after:
             pending.append(after)
 
-    def add_line(
+    def add_lines(
         self,
-        text: str,
-        pattern: LinePattern,
-        values: Sequence[int],
+        texts: Sequence[str],
+        patterns: Sequence[LinePattern],
+        values: Sequence[Sequence[int]],
         number: int,
-        ordinal: int,
+        ordinals: Sequence[int],
     ) -> None:
-        """Append a line with frames.
-
-        Args:
-            text: The line.
-            pattern: What it may mean.
-            values: Its numbers.
-            number: As of `ReadLine`.
-            ordinal: As of `ReadLine`.
-        """
-        frames, heading = self._frames + len(pattern.spans), self.heading
-        if frames > self.limits.frames:
-            alike = AlikeLines(pattern)
-            alike.add(values)
-            for part in ReadLine(text, alike, 0, number, ordinal, heading, 0).parts():
+        """Append lines with frames; see `ReadLines`."""
+        count = sum([len(each.spans) for each in patterns])
+        heading = self.heading
+        if self._frames + count > self.limits.frames:
+            if len(texts) > 1:
+                for at in range(len(texts)):
+                    run = slice(at, at + 1)
+                    own = texts[run], patterns[run], values[run]
+                    self.add_lines(*own, number + at, ordinals[run])
+                return
+            alone = ReadLines(texts, patterns, values, number, ordinals, heading, 0)
+            for part in alone.parts():
                 if isinstance(part, str):
                     self.add_text(part)
                 else:
-                    self.add_frame(part, pattern.form, part.ordinal)
+                    self.add_frame(part, patterns[0].form, part.ordinal)
             return
-        alike = self._alike.get(pattern) or AlikeLines(pattern)
-        self._alike[pattern] = alike
-        at = alike.add(values)
-        self._frames = frames
-        if pattern.sure:
-            self._forms[pattern.form] = self._forms.get(pattern.form, 0) + pattern.sure
+        self._frames += count
+        for pattern, several in Counter(patterns).items():
+            if pattern.sure:
+                sure = self._forms.get(pattern.form, 0) + pattern.sure * several
+                self._forms[pattern.form] = sure
         if self._pending:
             self._flush()
-        first = ordinal if pattern.ordinal < 0 else pattern.ordinal
-        self.last = stack = self._numbers.of(first, heading, number)
-        line = text, alike, at, number, ordinal, heading, stack
-        self._parts.append(_new(ReadLine, line))
+        firsts = [
+            number if pattern.ordinal < 0 else pattern.ordinal
+            for number, pattern in zip(ordinals, patterns, strict=True)
+        ]
+        descents = (at for at in range(1, len(firsts)) if firsts[at] <= firsts[at - 1])
+        begin = 0
+        for end in (*descents, len(texts)):
+            self.last = self._numbers.of(firsts[begin], heading, number + begin)
+            self._numbers.go_to(firsts[end - 1], number + end - 1)
+            run = slice(begin, end)
+            lines = texts[run], patterns[run], values[run], number + begin
+            place = ordinals[run], heading, self.last
+            self._parts.append(_new(ReadLines, (*lines, *place)))
+            begin = end
 
     def add_note(self, note: str) -> None:
         """Add a sentence about an omission, once."""
@@ -620,7 +648,6 @@ class StackBuilder:
         """The parts since the last call, of a report that continues."""
         taken = self.finish()
         self._parts.clear()
-        self._alike.clear()
         del self._headings[:-1]  # the last stack may go on
         self.heading, self.last = len(self._headings) - 1, 0
         self._numbers = StackNumbers(self._headings)
@@ -632,7 +659,7 @@ class StackBuilder:
             valid_text(part)
             if isinstance(part, str)
             else part
-            if isinstance(part, ReadLine)
+            if isinstance(part, ReadLines)
             or (part.text.isascii() and part.symbol.isascii())
             else part._replace(
                 text=valid_text(part.text), symbol=valid_text(part.symbol)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gsym.model import Lookup
     from gsym.reports.report import ReportFrame
-    from gsym.reports.report_work import ModuleOfReport
+    from gsym.reports.report_work import Answers, ModuleOfReport
 
 _MOST_NAMED = 4
 _MOST_WITHOUT = 64  # callers in a row without a call site: their module has none
@@ -36,7 +36,7 @@ class FoldedFunctions:
     """
 
     def __init__(
-        self, modules: Sequence[ModuleOfReport], answers: list[ReportFrame]
+        self, modules: Sequence[ModuleOfReport], answers: list[ReportFrame] | Answers
     ) -> None:
         self._modules = modules
         self._answers = answers

@@ -8,28 +8,33 @@ only differ in their numbers are judged once for all of which the modules say th
 from __future__ import annotations
 
 from itertools import chain, combinations
-from operator import eq
+from operator import add, eq, lt
 
-from gsym.memory.stack_parts import AlikeLines, ReadLine, StackFrame, StackNumbers
+from gsym.memory.stack_parts import AlikeLines, StackFrame, StackNumbers
 from gsym.records import NamedTuple
 from gsym.reports.link_addresses import AFTER, CALL, CODE, FUNCTION
 from gsym.reports.stacks.evidence import NO_NUMBERS
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gsym.memory.stack_parts import Reading, StackHeading
+    from gsym.memory.stack_parts import LinePattern, Reading, ReadLines, StackHeading
     from gsym.reports.link_addresses import LinkAddresses
     from gsym.reports.report_work import ModuleOfReport
 
     _Chosen = Sequence[tuple[int, int, StackFrame, int, int]]
+    _Row = tuple[str, str, str, int, int]
+    """A frame: the text before it, its text, the text after it, kind and address."""
+    _Kind = tuple[slice, slice, slice, int, int, int]
+    """A kind of frames: places of these texts, the kind, places of its numbers."""
 
 _NAMES_IT, _NAMES_OTHER = 4, -6
 _IS_EXPLICIT, _AGREES, _IS_CALL = 2, 3, 1
 _PLACES = 2 * (FUNCTION | AFTER | CODE | CALL)  # more than there are
 _NEAR = 1  # bytes between an address and the one that a tool has adjusted
 _new = tuple.__new__
+_TEXT = -1  # the kind of what is no frame
 
 
 class _Place(NamedTuple):
@@ -68,98 +73,234 @@ class _Column(NamedTuple):
     scores: Sequence[int | None]
 
 
+class Frames:
+    """The frames of a report as columns, and the texts around them.
+
+    Attributes:
+        befores: The text before each, since the one before it.
+        texts: As of `StackFrame`, like the other columns.
+        addresses: Likewise.
+        headings: Likewise.
+        stacks: Likewise.
+        returns: As `StackFrame.is_return`, when it is judged.
+        kinds: Indexes into *known*.
+        known: All else that is known of frames.
+        rest: The text after the last frame.
+    """
+
+    def __init__(self) -> None:
+        self.befores: list[str] = []
+        self.texts: list[str] = []
+        self.addresses: list[int] = []
+        self.headings: list[int] = []
+        self.stacks: list[int] = []
+        self.returns: list[bool] = []
+        self.kinds: list[int] = []
+        self.known: list[StackFrame] = []
+        self.rest: str = ""
+
+    def add(self, text: str, address: int, heading: int, stack: int, kind: int) -> None:
+        """Append a frame."""
+        self.befores.append(self.rest)
+        self.texts.append(text)
+        self.addresses.append(address)
+        self.headings.append(heading)
+        self.stacks.append(stack)
+        self.kinds.append(kind)
+        self.rest = ""
+
+    def at(self, index: int) -> StackFrame:
+        """A frame."""
+        frame = self.known[self.kinds[index]]
+        place = frame[1], self.addresses[index], frame[3], self.returns[index]
+        stack = self.headings[index], self.stacks[index]
+        return _new(StackFrame, (self.texts[index], *place, *frame[5:-2], *stack))
+
+    def columns(self, asked: Iterable[int]) -> tuple[list[StackFrame], list[int]]:
+        """What is known of some frames, and their addresses."""
+        known, kinds, addresses = self.known, self.kinds, self.addresses
+        return [known[kinds[at]] for at in asked], [addresses[at] for at in asked]
+
+    def line_before(self, at: int) -> str:
+        """The start of the line of a frame."""
+        text = self.befores[at]
+        while at > 0 and "\n" not in text:
+            at -= 1
+            text = f"{self.befores[at]}{self.texts[at]}{text}"
+        return text.rpartition("\n")[2]
+
+    def kind(self, frame: StackFrame) -> int:
+        """A new kind: that of a frame."""
+        self.known.append(frame)
+        return len(self.known) - 1
+
+    def add_lines(
+        self, lines: ReadLines, rows: Sequence[Sequence[_Row]], numbers: StackNumbers
+    ) -> None:
+        """Append the frames of lines: those of each line, each with texts around it."""
+        known, heading = self.known, lines.heading
+        every = [*chain.from_iterable(rows)]
+        befores, texts, afters, kinds, addresses = zip(*every, strict=True)
+        firsts: Sequence[int] = ()
+        if _TEXT not in kinds:
+            named = [known[row[0][3]].ordinal for row in rows]
+            several = zip(named, lines.ordinals, strict=True)
+            firsts = [ordinal if own < 0 else own for own, ordinal in several]
+        if firsts and all(map(lt, firsts, firsts[1:])):
+            stack = numbers.of(firsts[0], heading, lines.number)
+            numbers.go_to(firsts[-1], lines.number + len(rows) - 1)
+            self.befores += map(add, (self.rest, *afters), befores)
+            self.rest = afters[-1]
+            self.texts += texts
+            self.addresses += addresses
+            self.headings += [heading] * len(every)
+            self.stacks += [stack] * len(every)
+            self.kinds += kinds
+            return
+        pairs = zip(rows, lines.ordinals, strict=True)
+        for number, (row, ordinal) in enumerate(pairs, lines.number):
+            for before, text, after, kind, address in row:
+                self.rest += before
+                if kind == _TEXT:
+                    self.rest += text
+                    continue
+                own = known[kind].ordinal
+                stack = numbers.of(ordinal if own < 0 else own, heading, number)
+                self.add(text, address, heading, stack, kind)
+                self.rest = after
+
+
 def settled(
-    contents: Sequence[str | StackFrame | ReadLine],
+    contents: Sequence[str | StackFrame | ReadLines],
     headings: Sequence[StackHeading],
     modules: Sequence[ModuleOfReport],
-) -> tuple[list[str | StackFrame], list[StackHeading]]:
-    """The parts of a report, each frame with the reading that is right; its stacks.
+    lines: Mapping[LinePattern, AlikeLines],
+) -> tuple[Frames, list[StackHeading]]:
+    """The frames of a report, each with the reading that is right; its stacks.
 
     What no reading of a line explains is text.
+
+    Args:
+        contents: The parts of the report.
+        headings: Its headings.
+        modules: Its modules, opened.
+        lines: The lines among its parts, by their patterns.
     """
-    lines: dict[AlikeLines, list[ReadLine]] = {}
-    for line in contents:
-        if isinstance(line, ReadLine):
-            lines.setdefault(line.alike, []).append(line)
-    judge = _Judge(modules)
-    chosen = {alike: iter(judge.chosen(alike, own)) for alike, own in lines.items()}
-    numbers = StackNumbers(headings)
-    parts: list[str | StackFrame] = []
-    for line in contents:
-        if isinstance(line, str):
-            parts.append(line)
-        elif isinstance(line, StackFrame):
-            stack = numbers.of(line.ordinal, line.heading, line.line)
-            is_other = line.stack != stack
-            place = line.ordinal, line.heading, stack
-            parts.append(line.numbered(*place) if is_other else line)
+    frames, numbers = Frames(), StackNumbers(headings)
+    judge = _Judge(modules, frames)
+    rows = {pattern: judge.rows(alike) for pattern, alike in lines.items()}
+    for part in contents:
+        if isinstance(part, str):
+            frames.rest += part
+        elif isinstance(part, StackFrame):
+            stack = numbers.of(part.ordinal, part.heading, part.line)
+            place = part.heading, stack, frames.kind(part)
+            frames.add(part.text, part.address, *place)
         else:
-            _add_line(parts, line, next(chosen[line.alike]), numbers)
-    return parts, numbers.stacks
-
-
-def _add_line(
-    parts: list[str | StackFrame],
-    line: ReadLine,
-    chosen: _Chosen,
-    numbers: StackNumbers,
-) -> None:
-    """Append the frames of a line, and the texts around them."""
-    text, alike, at, number, position, heading, _ = line
-    end = 0
-    for start, stop, frame, address, plus in chosen:
-        if start > end:
-            parts.append(text[end:start])
-        end = stop
-        ordinal = position if frame.ordinal < 0 else frame.ordinal
-        own = alike.numbers[at + address] if address >= 0 else frame.address
-        stack = numbers.of(ordinal, heading, number)
-        # There are many, so in the order of the fields.
-        place = number, frame.doubt, ordinal, heading, stack
-        fields = text[start:stop], frame[1], own, *frame[3:14], *place
-        made: StackFrame = _new(StackFrame, fields)
-        parts.append(made if plus < 0 else made._replace(plus=alike.numbers[at + plus]))
-    if end < len(text):
-        parts.append(text[end:])
+            own = [next(rows[pattern]) for pattern in part.patterns]
+            frames.add_lines(part, own, numbers)
+    return frames, numbers.stacks
 
 
 class _Judge:
     """Chooses among the readings of frames."""
 
-    def __init__(self, modules: Sequence[ModuleOfReport]) -> None:
-        self._modules = modules
+    def __init__(self, modules: Sequence[ModuleOfReport], frames: Frames) -> None:
+        self._modules, self._frames = modules, frames
 
-    def chosen(self, alike: AlikeLines, lines: Sequence[ReadLine]) -> Iterable[_Chosen]:
+    def rows(self, alike: AlikeLines) -> Iterator[Sequence[_Row]]:
+        """For each line its frames, each with the texts around it."""
+        kinds: dict[int, Sequence[_Kind]] = {}  # by the id of what is chosen
+        chosen = [*self._chosen(alike)]
+        for each in chosen:
+            if id(each) not in kinds:
+                kinds[id(each)] = [self._kind(*own) for own in each]
+        alone = {  # as in most lines: one frame, with an address and no other number
+            at: own[0] if len(own) == 1 and own[0][4] >= 0 > own[0][5] else None
+            for at, own in kinds.items()
+        }
+        lines = zip(alike.texts, alike.values, map(id, chosen), strict=True)
+        return iter(
+            [
+                [*self._row(text, own, kinds[at])]
+                if (kind := alone[at]) is None
+                else (
+                    (
+                        text[kind[0]],
+                        text[kind[1]],
+                        text[kind[2]],
+                        kind[3],
+                        own[kind[4]],
+                    ),
+                )
+                for text, own, at in lines
+            ]
+        )
+
+    def _kind(
+        self, start: int, stop: int, frame: StackFrame, address: int, plus: int
+    ) -> _Kind:
+        around = slice(start), slice(start, stop), slice(stop, None)
+        return *around, self._frames.kind(frame), address, plus
+
+    def _row(
+        self, text: str, values: Sequence[int], kinds: Sequence[_Kind]
+    ) -> Iterator[_Row]:
+        """The frames of a line; the text itself if it has none."""
+        frames, end = self._frames, 0
+        for at, (_, middle, last, kind, address, plus) in enumerate(kinds):
+            frame = frames.known[kind]
+            if plus >= 0:
+                kind = frames.kind(frame._replace(plus=values[plus]))  # noqa: PLW2901
+            own = values[address] if address >= 0 else frame.address
+            after = text[last] if at == len(kinds) - 1 else ""
+            yield text[end : middle.start], text[middle], after, kind, own
+            end = middle.stop
+        if not kinds:
+            yield "", text, "", _TEXT, 0
+
+    def _chosen(self, alike: AlikeLines) -> Iterable[_Chosen]:
         """For each line what its frames are; the rest is text."""
-        several = [each for own in alike.pattern.readings for each in own]
-        if any(each.frame.base == "symbol" for each in several) and len(lines) > 1:
+        pattern, count = alike.pattern, len(alike.texts)
+        if pattern.is_certain:
+            ((start, stop),), ((reading,),) = pattern.spans, pattern.readings
+            return [[(start, stop, *reading)]] * count
+        several = [each for own in pattern.readings for each in own]
+        if any(each.frame.base == "symbol" for each in several) and count > 1:
             # The functions of this name differ. One line at a time: there are many.
-            return chain.from_iterable(map(self._chosen_alone, lines))
+            lines = zip(alike.texts, alike.values, strict=True)
+            return (self._chosen_alone(pattern, *line) for line in lines)
         columns = [*self._columns(alike)]
 
         def chosen_at(at: int) -> _Chosen:
-            places: list[list[_Place]] = [[] for _ in alike.pattern.spans]
+            places: list[list[_Place]] = [[] for _ in pattern.spans]
             for frame, place, addresses, scores in columns:
                 address, score = addresses[at], scores[at]
                 if address is not None and score is not None:
                     places[frame].append(place._replace(address=address, score=score))
-            return [*_chosen(lines[at], places)]
+            return [*_chosen(alike.texts[at], pattern, alike.values[at], places)]
 
-        if len(lines) == 1:
+        if count == 1:
             return [chosen_at(0)]
         # Those of which the same is known are the same.
-        facts = [*self._facts(alike, columns)]
-        rows = [*zip(*facts, strict=True)] if facts else [()] * len(lines)
+        facts = [
+            own for own in map(list, self._facts(alike, columns)) if len({*own}) > 1
+        ]
+        rows = [*zip(*facts, strict=True)] if facts else [()] * count
         first = {fact: at for at, fact in enumerate(rows)}
         known = {fact: chosen_at(at) for fact, at in first.items()}
         if any(each[2].doubt for several in known.values() for each in several):
-            return [*map(chosen_at, range(len(rows)))]  # they name other places
+            return [*map(chosen_at, range(count))]  # they name other places
         return [*map(known.__getitem__, rows)]
 
-    def _chosen_alone(self, line: ReadLine) -> Iterable[_Chosen]:
-        alike = AlikeLines(line.alike.pattern)
-        alike.add(line.values)
-        return self.chosen(alike, [line])
+    def _chosen_alone(
+        self, pattern: LinePattern, text: str, values: Sequence[int]
+    ) -> _Chosen:
+        alike = AlikeLines(pattern)
+        alike.texts.append(text)
+        alike.values.append(values)
+        (chosen,) = self._chosen(alike)
+        return chosen
 
     def _columns(self, alike: AlikeLines) -> Iterator[_Column]:
         for number, readings in enumerate(alike.pattern.readings):
@@ -233,16 +374,19 @@ def _scores(
 
 
 def _chosen(
-    line: ReadLine, places: Sequence[Sequence[_Place]]
+    text: str,
+    pattern: LinePattern,
+    values: Sequence[int],
+    places: Sequence[Sequence[_Place]],
 ) -> Iterator[tuple[int, int, StackFrame, int, int]]:
     """The right readings of the frames of a line, by the places of all.
 
     Returns:
         Start and end of each in the line, and its reading.
     """
-    frames, pattern = line.frames(), line.alike.pattern
+    frames = pattern.frames(text, values)
     several = [_best(at, places) for at in range(len(frames))]
-    is_list = _is_list(line, frames)
+    is_list = _is_list(text, pattern, frames)
     is_known = not is_list and any(best is not None for best, _ in several)
     kept = [
         None if best is None and (is_known or frame.is_guess) else frame
@@ -309,9 +453,9 @@ def _merge(kept: list[StackFrame | None], chosen: Sequence[_Place | None]) -> No
             kept[other] = None
 
 
-def _is_list(line: ReadLine, frames: Sequence[StackFrame]) -> bool:
+def _is_list(text: str, pattern: LinePattern, frames: Sequence[StackFrame]) -> bool:
     """Whether a line only has addresses: each is a frame, none explains another."""
     if len(frames) == 1 or any(each.is_guess for each in frames):
         return False
-    spans = line.alike.pattern.spans
-    return not NO_NUMBERS.search(line.text, spans[0][0], spans[-1][1])
+    spans = pattern.spans
+    return not NO_NUMBERS.search(text, spans[0][0], spans[-1][1])

@@ -127,19 +127,21 @@ class LinkAddresses:
             return [each if each >= start else each + start for each in addresses]
         return [self.address(frame._replace(address=each)) for each in addresses]
 
-    def addresses_in(self, frames: Iterable[StackFrame]) -> list[int | None]:
-        """The values of `address` for frames."""
+    def addresses_in(
+        self, frames: Sequence[StackFrame], addresses: Sequence[int]
+    ) -> list[int | None]:
+        """The values of `address` for frames, each with one of these addresses."""
         start, is_moved = self._base, self._is_moved
         return [
-            each[2] + start
+            address + start
             if each[3] == "image"
-            else each[2]
+            else address
             if each[3] in _LINKS
-            and each[2] >= start
+            and address >= start
             and each[6] is None
             and not is_moved
-            else self.address(each)
-            for each in frames  # in the order of the fields: there are many
+            else self.address(each._replace(address=address))
+            for each, address in zip(frames, addresses, strict=True)
         ]
 
     def places(self, addresses: Sequence[int]) -> bytes:

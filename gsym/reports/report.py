@@ -11,11 +11,12 @@ from gsym.reports.stacks.prefixes import prefix_size
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from gsym.model import Frame
     from gsym.modules.key import Attempt
+    from gsym.reports.report_work import Answers
 
 
 _PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
@@ -29,7 +30,7 @@ _REPORTING = regex(
     r"rust_begin_unwind|runtime\.(gopanic|sigpanic|raise|dieFromSignal|throw))$"
 )
 _NO_TAB = regex(r"[^\t]")
-_MOST_INDENT = 200  # characters before the calls that a frame is inlined into
+MOST_INDENT = 200  # characters before the calls that a frame is inlined into
 
 
 class SourceContext(NamedTuple):
@@ -114,7 +115,7 @@ class ReportThread(NamedTuple):
 
     name: str
     is_crashed: bool
-    frames: tuple[ReportFrame, ...]
+    frames: Sequence[ReportFrame]
     end: str = ""
     left_out: int = 0
     registers: dict[str, int] = {}  # noqa: RUF012 - not changed
@@ -244,7 +245,22 @@ class Report(NamedTuple):
 
     def answers(self) -> Iterator[str]:
         """The text of each part, frames with their calls."""
+        if self._columns and self.form not in {_PROFILE, _FOLDED}:
+            return self._columns.texts([each.name for each in self.modules])
         return self.texts(indented, CallLines())
+
+    @property
+    def _columns(self) -> Answers | None:
+        """The columns that the frames are made of; None if they are made."""
+        several = (getattr(each.frames, "answers", None) for each in self.threads)
+        return next(several, None)
+
+    def unsure_frames(self) -> Iterable[ReportFrame]:
+        """The frames without calls, and those of which something is not sure."""
+        if self._columns:
+            return self._columns.unsure()
+        several = self.frames()
+        return (it for it in several if not it.calls or it.reason or it.folded)
 
     def frames(self) -> Iterator[ReportFrame]:
         """The frames of all threads, in order."""
@@ -347,7 +363,8 @@ class Report(NamedTuple):
                 between, place = "", id(frame)
             answer = answers.get(place)
             if answer is None:
-                answer = answers[place] = self._answered(frame, between, shown)
+                answer = self._answered(frame, between, shown)
+                answers[place] = answer
             if sources and calls and sources[-1] is not None:
                 source = sources[-1].shown(calls[-1].line)
                 after += "".join(f"{between}  {each}" for each in source)
@@ -363,39 +380,51 @@ class Report(NamedTuple):
             texts.append(text[newline + 1 :])
             if newline >= 0:
                 break
-        return "".join(reversed(texts))[:_MOST_INDENT]
+        return "".join(reversed(texts))[:MOST_INDENT]
 
     def originals(self) -> Iterator[str]:
         """The text of each part as it was in the report."""
         return map(self._original, self.parts)
+
+    def _answered(self, frame: ReportFrame, between: str, shown: CallLines) -> str:
+        calls = frame.calls
+        if calls and self.form == _PROFILE:
+            from gsym.reports.stacks.browser_profile import answer_name
+
+            return answer_name(calls[-1].demangled)
+        if calls and self.form == _FOLDED:
+            return ";".join(each.demangled for each in reversed(calls))
+        module = self.modules[frame.module].name if calls else ""
+        return answer_text(frame, module, between, shown)
 
     def _original(self, part: str | tuple[int, int]) -> str:
         if isinstance(part, str):
             return part
         return self.threads[part[0]].frames[part[1]].text
 
-    def _answered(self, frame: ReportFrame, between: str, shown: CallLines) -> str:
-        text, number, _, _, calls, offset, reason, _, _, sources, folded = frame
-        if not calls or offset is None:
-            return text
-        form = self.form
-        if form == _PROFILE:
-            from gsym.reports.stacks.browser_profile import answer_name
 
-            return answer_name(calls[-1].demangled)
-        if form == _FOLDED:
-            return ";".join(each.demangled for each in reversed(calls))
-        lines = shown.of(calls)
-        for at, (call, source) in enumerate(
-            zip(calls[:-1], sources, strict=False) if sources else ()
-        ):
-            if source is not None:
-                context = [f"  {each}" for each in source.shown(call.line)]
-                lines[at] = between.join([lines[at], *context])
-        doubt = " [ambiguous]" if reason else ""
-        other = f"; {folded}" if folded else ""
-        place = f"({self.modules[number][0]}+{offset:#x}{other}){doubt}"
-        return f"{between.join(lines)} {place}"
+def answer_text(frame: ReportFrame, module: str, between: str, shown: CallLines) -> str:
+    """The text that replaces that of a frame, if it has calls.
+
+    Args:
+        frame: The frame.
+        module: The name of its module.
+        between: What is between its lines.
+        shown: See `Report.texts`.
+    """
+    text, _, _, _, calls, offset, reason, _, _, sources, folded = frame
+    if not calls or offset is None:
+        return text
+    lines = shown.rows(*zip(*calls, strict=True))
+    for at, (call, source) in enumerate(
+        zip(calls[:-1], sources, strict=False) if sources else ()
+    ):
+        if source is not None:
+            context = [f"  {each}" for each in source.shown(call.line)]
+            lines[at] = between.join([lines[at], *context])
+    doubt = " [ambiguous]" if reason else ""
+    other = f"; {folded}" if folded else ""
+    return f"{between.join(lines)} ({module}+{offset:#x}{other}){doubt}"
 
 
 class _Shown(dict[object, str]):
@@ -429,20 +458,30 @@ class CallLines:
         self._paths = _Shown(lambda parts: path(*parts))
         self._inlines = inlines
 
-    def of(self, calls: tuple[Frame, ...]) -> list[str]:
-        """The line of each call."""
-        names, paths = self._names, self._paths
-        if not self._inlines:
-            calls = (calls[0]._replace(name=calls[-1].name, inlined=False),)
-        lines = []
-        for name, directory, filename, line, offset, inlined in calls:
-            shown, path = names[name], paths[directory, filename]
-            if shown and path and line and offset and not inlined:  # as most are
-                text = f"{shown} + {offset} at {path}:{line}"
-            else:
-                text = frame_text(shown, path, line, offset, inlined=inlined)
-            lines.append(text.lstrip())
-        return lines
+    def rows(  # noqa: PLR0913, PLR0917 - the fields of `Frame`
+        self,
+        names: Sequence[str],
+        directories: Sequence[str],
+        filenames: Sequence[str],
+        lines: Sequence[int],
+        offsets: Sequence[int],
+        inlined: Sequence[bool],
+    ) -> list[str]:
+        """The line of each of several calls, whose fields are columns."""
+        if not self._inlines:  # of one frame
+            names, inlined = names[-1:], (False,)
+        shown = map(self._names.__getitem__, names)
+        paths = map(self._paths.__getitem__, zip(directories, filenames, strict=True))
+        return [
+            (
+                f"{name} + {offset} at {path}:{line}"
+                if name and path and line and offset and not is_inlined  # as most are
+                else frame_text(name, path, line, offset, inlined=is_inlined)
+            ).lstrip()
+            for name, path, line, offset, is_inlined in zip(
+                shown, paths, lines, offsets, inlined, strict=self._inlines
+            )
+        ]
 
 
 def indented(line: str) -> str:

@@ -6,21 +6,22 @@ open, answer. All addresses of a module are looked up together.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from itertools import chain, pairwise
+from itertools import accumulate, chain
 from time import perf_counter
 
 from gsym.errors import GsymError
 from gsym.memory.stack_parts import (
     NO_FRAMES,
     NO_MODULE,
-    ReadLine,
     StackFrame,
+    alike_lines,
     parts_of,
 )
 from gsym.model import NO_FUNCTION, UINT64_MAX, Frame
 from gsym.modules.key import NAME_ALONE, key_of_debug_id
-from gsym.reports.judgement import settled
+from gsym.reports.judgement import Frames, settled
 from gsym.reports.link_addresses import (
     CALL,
     CODE,
@@ -30,16 +31,31 @@ from gsym.reports.link_addresses import (
     LinkAddresses,
     Readings,
 )
-from gsym.reports.report import Report, ReportFrame, ReportModule, ReportThread
+from gsym.reports.report import (
+    MOST_INDENT,
+    CallLines,
+    Report,
+    ReportFrame,
+    ReportModule,
+    ReportThread,
+    answer_text,
+    indented,
+)
 from gsym.reports.stacks.evidence import FORM
 from gsym.reports.stacks.frames import FOLDED
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
 
     from gsym.containers.machine_code import MachineCode
-    from gsym.memory.stack_parts import AlikeLines, ParsedReport, StackModule
+    from gsym.memory.stack_parts import (
+        AlikeLines,
+        ParsedReport,
+        ReadLines,
+        StackModule,
+    )
     from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
@@ -47,17 +63,16 @@ if TYPE_CHECKING:
     from gsym.store.listing import StoreListing
     from gsym.writing.source_part import SourceFiles
 
-    _Calls = tuple[tuple[Frame, ...], int]
+    Span = tuple[int, int]
+    """The first of some rows, and the row after the last."""
 
 NO_PLACE = "not in a known module"
 """Why a frame is not looked up at all."""
 LEFT_OUT = "left out: the answer would be too large"
-_NO_CALLS: _Calls = ((), 0)
-NO_ANSWER = ReportFrame("", NO_MODULE, 0)
 
-_MOST_CALLS = 200  # inlined calls of one frame, the innermost
 _MOST_TEXT = 16 << 20  # characters of all names and paths, and more for each frame
 _TEXT_OF_FRAME = 256
+_MOST_CALLS = 200  # inlined calls of one frame, the innermost
 _new = tuple.__new__
 # Where the handler of a signal returns to.
 _SIGNAL_RETURNS = frozenset(
@@ -227,12 +242,13 @@ class ReportWork:
         self._stacks = stack.stacks
         self._starts: set[tuple[int, int]] = set()  # of functions, by module
         self._callers: set[int] = set()  # modules with return addresses
-        self._kept_parts: Sequence[str | StackFrame] = ()
-        self._frames: list[StackFrame] = []
+        self._frames = Frames()
+        self._answers = Answers(self._frames)
+        self._text_left = 0
         self._named = self.modules  # all of the report
+        self._lines = alike_lines(stack.contents)
         asked = {part.module for part in stack.contents if type(part) is StackFrame}
-        for alike in {each.alike for each in stack.contents if type(each) is ReadLine}:
-            asked.update(alike.pattern.modules)
+        asked.update(*(each.modules for each in self._lines))
         self._asked = [self.modules[number] for number in asked - {NO_MODULE}]
         self._ask()
 
@@ -244,13 +260,12 @@ class ReportWork:
         for module in self._asked:
             module.is_asked = True
 
-    def _take(self, parts: Sequence[str | StackFrame]) -> None:
-        """Take the parts of the report, and list the frames of each module."""
-        self._kept_parts = parts
-        self._frames = [part for part in parts if type(part) is StackFrame]
+    def _list_frames(self) -> None:
+        """List the frames of each module."""
+        of_kind = [each.module for each in self._frames.known]
         several: list[list[int]] = [[] for _ in (*self.modules, NO_MODULE)]
-        for at, frame in enumerate(self._frames):
-            several[frame.module].append(at)
+        for at, kind in enumerate(self._frames.kinds):
+            several[of_kind[kind]].append(at)
         for module, frames in zip(self.modules, several, strict=False):
             module.frames = frames
             module.is_asked = bool(frames)
@@ -289,57 +304,56 @@ class ReportWork:
                 module.module = find(named)
                 module.seconds = perf_counter() - started
 
-    def answer(self) -> Report:
+    def answer(self, *, has_columns: bool = False) -> Report:
         """The report, when the modules are open.
 
         One whose GSYM file is damaged is missing, for this reason.
 
+        Args:
+            has_columns: Whether its frames are made when they are asked for.
+
         Raises:
             GsymError: A file of no module is damaged.
         """
-        report = None
-        while report is None:
-            report = self._answer()
-        return report
-
-    def _answer(self) -> Report | None:
-        """The report; None if a module was refused, so that all begins anew."""
-        try:
-            return self._answer_all()
-        except GsymError as error:
-            for each in self._named:
-                if each.module is not None and each.module.is_in(error):
-                    each.module = each.module.refused(error)
-                    self._ask()
-                    return None
-            raise
-
-    def _answer_all(self) -> Report:
-        self._settle()
-        answers: list[ReportFrame] = [NO_ANSWER] * len(self._frames)
+        while not self._is_answered():
+            self._ask()
         notes = list(self._stack.notes)
-        text_left = _MOST_TEXT + _TEXT_OF_FRAME * len(answers)
-        corrections = (self._missed_returns, self._interrupted)
-        for among in (None, *(corrections if self._is_return is None else ())):
-            chosen = None if among is None else among(answers)
-            for module in self.modules:
-                if module.reader is not None and text_left > 0:
-                    text_left = self._look_up(module, chosen, answers, text_left)
-        self._choose_folded(answers)
-        if text_left <= 0:
+        if self._text_left <= 0:
             notes.append("Some frames are left out: the answer would be too large.")
         form = self._stack.form
-        if form == NO_FRAMES and answers:  # all were guesses, and some are right
+        if form == NO_FRAMES and self._answers:  # all were guesses, and some are right
             form = FORM
         return Report(
             form,
             self._stack.reason,
-            self._threads(answers),
+            self._threads(has_columns=has_columns),
             tuple([module.answer() for module in self.modules]),
             tuple(notes),
             self._parts(),
             self._stack.is_verbatim,
         )
+
+    def _is_answered(self) -> bool:
+        """Find the answers; false if a module was refused, so that all begins anew."""
+        try:
+            self._settle()
+            self._answers = answers = Answers(self._frames)
+            self._text_left = _MOST_TEXT + _TEXT_OF_FRAME * len(answers)
+            corrections = (self._missed_returns, self._interrupted)
+            for find in (None, *(corrections if self._is_return is None else ())):
+                chosen = None if find is None else find()
+                for module in self.modules:
+                    if module.reader is not None and self._text_left > 0:
+                        self._look_up(module, chosen)
+            self._choose_folded()
+        except GsymError as error:
+            for each in self._named:
+                if each.module is not None and each.module.is_in(error):
+                    each.module = each.module.refused(error)
+                    return False
+            raise
+        self._give_reasons()
+        return True
 
     def sources(self, module: int, *, reads_binaries: bool = True) -> SourceFiles:
         """The source files that the module with this index has with it.
@@ -355,24 +369,23 @@ class ReportWork:
             found.reader, found.binaries() if reads_binaries else ()
         )
 
-    def _choose_folded(self, answers: list[ReportFrame]) -> None:
+    def _choose_folded(self) -> None:
         """Choose among functions with the same code, callers first."""
-        if not any(each.calls for each in answers):
+        if not self._starts:
             return
         from gsym.reports.folded_functions import FoldedFunctions
 
-        frames, order = self._frames, range(len(answers))
+        several: Iterable[tuple[int, int]] = enumerate(self._frames.stacks)
         if self._stack.form != FOLDED:
-            order = order[::-1]
-        several = ((at, frames[at].stack) for at in order)
-        chosen = FoldedFunctions(self.modules, answers)
+            several = reversed([*several])
+        chosen = FoldedFunctions(self.modules, self._answers)
         chosen.choose(several, self._starts, self._callers)
 
     def _settle(self) -> None:
         """Choose what each frame is, and which are return addresses."""
         stack = self._stack
-        kinds = _kinds(stack.contents)
-        are_unclear = any(type(each) is ReadLine for each in stack.contents)
+        kinds = _kinds(stack.contents, self._lines.values())
+        are_unclear = any(not each.is_certain for each in self._lines)
         for number, module in enumerate(self.modules):
             opened = module.module
             if opened is None or opened.reader is None or not module.is_asked:
@@ -383,22 +396,23 @@ class ReportWork:
             module.places = LinkAddresses(
                 opened.reader, module.binaries, names, readings, module.code
             )
-        if are_unclear:
-            asked = [each for each in self.modules if each.is_asked]
-            parts, stacks = settled(stack.contents, stack.headings, self.modules)
+        asked = [each for each in self.modules if each.is_asked]
+        self._frames, stacks = settled(
+            stack.contents, stack.headings, self.modules, self._lines
+        )
+        if self._lines:
             self._stacks = tuple(stacks)
-            self._take(parts)
-            if not self._has_choices:
-                self._leave_out([each for each in asked if not each.is_asked])
-        else:
-            self._take(
-                [each for each in stack.contents if not isinstance(each, ReadLine)]
-            )
-        if self._is_return is None:
+        self._list_frames()
+        if are_unclear and not self._has_choices:
+            self._leave_out([each for each in asked if not each.is_asked])
+        frames = self._frames
+        is_return = self._is_return
+        are_returns = [
+            each.is_return if is_return is None else is_return for each in frames.known
+        ]
+        frames.returns = [are_returns[each] for each in frames.kinds]
+        if is_return is None:
             self._judge_returns()
-        else:
-            known = self._is_return
-            self._frames = [each._replace(is_return=known) for each in self._frames]
 
     def _readings(self, number: int) -> Iterator[StackFrame]:
         """Readings of frames in a module, in order."""
@@ -417,30 +431,22 @@ class ReportWork:
         number = {id(each): at for at, each in enumerate(kept)}
         new = [number.get(id(each), NO_MODULE) for each in (*self.modules, None)]
         self.modules = kept
-        self._take(
-            [
-                part
-                if isinstance(part, str) or part.module == new[part.module]
-                else part._replace(module=new[part.module])
-                for part in self._kept_parts
-            ]
-        )
+        known = self._frames.known
+        known[:] = [each._replace(module=new[each.module]) for each in known]
 
     def _judge_returns(self) -> None:
         """Let the code tell which are return addresses, where it is at hand."""
         # A tool prints all addresses under a heading alike.
         several: dict[int, list[tuple[int, bool]]] = {}
         frames = self._frames
-        unclear = {
-            at for at, it in enumerate(frames) if it.may_be_exact or it.may_return
-        }
-        for number in {frames[at].module for at in unclear} - {NO_MODULE}:
-            module = self.modules[number]
-            asked = [at for at in module.frames if at in unclear]
-            found = self._are_after_calls(module, asked)
+        known, headings = frames.known, frames.headings
+        are_unclear = [each.may_be_exact or each.may_return for each in known]
+        for module in self.modules:
+            asked = [at for at in module.frames if are_unclear[frames.kinds[at]]]
+            found = self._are_after_calls(module, asked) if asked else ()
             for at, ends in zip(asked, found, strict=True):
                 if ends is not None:
-                    several.setdefault(frames[at].heading, []).append((at, ends))
+                    several.setdefault(headings[at], []).append((at, ends))
         exact = self._counters()
         for members in several.values():
             exact |= self._judge_stack(sorted(members))
@@ -448,16 +454,24 @@ class ReportWork:
 
     def _counters(self) -> set[int]:
         """Frames that the report says to be in a program counter."""
-        known = self._stack.counters
-        counters: dict[int, list[int]] = {}
-        found: set[int] = set()
-        for at, frame in enumerate(self._frames):
-            if frame.is_counter:
-                counters.setdefault(frame.heading, []).append(at)
-            if known and frame[1:3] in known:
-                found.add(at)
-        # Of many in a stack, "pc" is what the tool calls all addresses.
-        return found.union(*(each for each in counters.values() if len(each) == 1))
+        frames, found = self._frames, set[int]()
+        are_counters = [each.is_counter for each in frames.known]
+        if True in are_counters:
+            counters: dict[int, list[int]] = {}
+            for at, kind in enumerate(frames.kinds):
+                if are_counters[kind]:
+                    counters.setdefault(frames.headings[at], []).append(at)
+            # Of many in a stack, "pc" is what the tool calls all addresses.
+            found.update(each[0] for each in counters.values() if len(each) == 1)
+        if known := self._stack.counters:
+            modules = [each.module for each in frames.known]
+            several = zip(frames.kinds, frames.addresses, strict=True)
+            found.update(
+                at
+                for at, (kind, address) in enumerate(several)
+                if (modules[kind], address) in known
+            )
+        return found
 
     def _judge_stack(self, members: Sequence[tuple[int, bool]]) -> set[int]:
         """Frames of a stack that are exact; those that are return addresses are set.
@@ -465,22 +479,24 @@ class ReportWork:
         Args:
             members: Frames whose code is at hand, and whether a call ends there.
         """
-        frames = self._frames
+        frames, returns = self._frames, self._frames.returns
         exact: set[int] = set()
         calls = sum(ends for _, ends in members)
         if calls == 0 and len(members) > 1:
-            following = (self._may_call_end(frames[at]) for at, _ in members)
+            following = (self._may_call_end(frames.at(at)) for at, _ in members)
             if not any(following):  # else a tool has adjusted them
                 return exact  # not the code of this stack
         are_returns = 2 * calls >= len(members) > 1
+        may_be_exact = [each.may_be_exact for each in frames.known]
+        may_return = [each.may_return for each in frames.known]
         for at, ends in members:
-            frame = frames[at]
+            kind = frames.kinds[at]
             # Where a stack begins, an address may be made without a call.
             is_first = at == members[-1][0] and len(members) > 1
-            if frame.is_return and frame.may_be_exact and not (ends or is_first):
+            if returns[at] and may_be_exact[kind] and not (ends or is_first):
                 exact.add(at)
-            elif are_returns and ends and not frame.is_return and frame.may_return:
-                frames[at] = _as_return(frame, is_return=True)
+            elif are_returns and ends and not returns[at] and may_return[kind]:
+                returns[at] = True
         return exact
 
     def _are_after_calls(
@@ -490,7 +506,7 @@ class ReportWork:
         places = module.places
         if places is None:
             return [None] * len(asked)
-        addresses = places.addresses_in(map(self._frames.__getitem__, asked))
+        addresses = places.addresses_in(*self._frames.columns(asked))
         found = places.places([each or 0 for each in addresses])
         return (
             None if address is None or not place & CODE else place & CALL > 0
@@ -507,68 +523,72 @@ class ReportWork:
             and places.code.may_return(address + 1)
         )
 
-    def _threads(self, answers: Sequence[ReportFrame]) -> tuple[ReportThread, ...]:
-        frames: list[list[ReportFrame]] = [[] for _ in self._stacks]
-        known: dict[ReportFrame, ReportFrame] = {}  # equal frames
-        for frame, answer in zip(self._frames, answers, strict=True):
-            if answer.offset is None:
-                answer = self._unanswered(frame, answer.reason)  # noqa: PLW2901
-                answer = known.setdefault(answer, answer)  # noqa: PLW2901
-            frames[frame.stack].append(answer)
+    def _threads(self, *, has_columns: bool) -> tuple[ReportThread, ...]:
+        answers = self._answers
+        places: list[list[int]] = [[] for _ in self._stacks]
+        for at, stack in enumerate(self._frames.stacks):
+            places[stack].append(at)
+        several = (ThreadFrames(answers, own) for own in places)
         return tuple(
             ReportThread(
-                *(heading.name, heading.is_crashed, tuple(own)),
+                *(heading.name, heading.is_crashed),
+                frames if has_columns else tuple(frames),
                 *(heading.end, heading.left_out),
                 *(dict(heading.registers), heading.instruction),
             )
-            for heading, own in zip(self._stacks, frames, strict=True)
+            for heading, frames in zip(self._stacks, several, strict=True)
         )
 
-    def _unanswered(self, frame: StackFrame, reason: str) -> ReportFrame:
-        """The answer to a frame that nothing was found for."""
-        if frame.module == NO_MODULE:
-            reason = NO_PLACE if frame.symbol in NO_NAMES else ""
-        else:
-            reason = reason or self.modules[frame.module].missing
-        return ReportFrame(*frame[:3], frame.symbol, reason=reason, trust=frame.trust)
+    def _give_reasons(self) -> None:
+        """Say why frames have no calls."""
+        frames, reasons = self._frames, self._answers.reasons
+        for at, span in enumerate(self._answers.spans):
+            if span is None:
+                frame = frames.known[frames.kinds[at]]
+                if frame.module == NO_MODULE:
+                    reasons[at] = NO_PLACE if frame.symbol in NO_NAMES else ""
+                elif at not in reasons:
+                    reasons[at] = self.modules[frame.module].missing
 
     def _parts(self) -> tuple[str | tuple[int, int], ...]:
         seen = [0] * len(self._stacks)
         parts: list[str | tuple[int, int]] = []
-        for part in self._kept_parts:
-            if isinstance(part, str):
-                parts.append(part)
-            else:
-                parts.append((part.stack, seen[part.stack]))
-                seen[part.stack] += 1
+        for before, stack in zip(
+            self._frames.befores, self._frames.stacks, strict=True
+        ):
+            if before:
+                parts.append(before)
+            parts.append((stack, seen[stack]))
+            seen[stack] += 1
+        if self._frames.rest:
+            parts.append(self._frames.rest)
         return tuple(parts)
 
-    def _missed_returns(self, answers: Sequence[ReportFrame]) -> set[int]:
+    def _missed_returns(self) -> set[int]:
         """Frames whose return addresses have no call before them.
 
         Nobody calls the function that a signal handler returns to.
         """
-        missed = {
-            at
-            for at, frame in enumerate(self._frames)
-            if frame.is_return and not answers[at].calls
-        }
+        several = zip(self._frames.returns, self._answers.spans, strict=True)
+        missed = {at for at, (own, span) in enumerate(several) if own and span is None}
         return self._take_as_exact(missed)
 
-    def _interrupted(self, answers: Sequence[ReportFrame]) -> set[int]:
+    def _interrupted(self) -> set[int]:
         """Frames that a signal interrupted: their addresses are no return addresses."""
+        stacks, returns = self._frames.stacks, self._frames.returns
         found = {
-            at + 1
-            for at, (frame, following) in enumerate(pairwise(self._frames))
-            if frame.stack == following.stack
-            and following.is_return
-            and self._is_signal_return(frame, answers[at].calls)
+            at
+            for at in range(1, len(stacks))
+            if returns[at]
+            and stacks[at] == stacks[at - 1]
+            and self._is_signal_return(at - 1)
         }
         return self._take_as_exact(found)
 
-    def _is_signal_return(self, frame: StackFrame, calls: Sequence[Frame]) -> bool:
-        if calls:
-            return calls[-1].name in _SIGNAL_RETURNS
+    def _is_signal_return(self, at: int) -> bool:
+        if name := self._answers.function(at):
+            return name in _SIGNAL_RETURNS
+        frame = self._frames.at(at)
         places = (
             None if frame.module == NO_MODULE else self.modules[frame.module].places
         )
@@ -576,163 +596,258 @@ class ReportWork:
 
     def _take_as_exact(self, chosen: set[int]) -> set[int]:
         for at in chosen:
-            self._frames[at] = _as_return(self._frames[at], is_return=False)
+            self._frames.returns[at] = False
         return chosen
 
-    def _look_up(
-        self,
-        module: ModuleOfReport,
-        chosen: set[int] | None,
-        answers: list[ReportFrame],
-        text_left: int,
-    ) -> int:
-        reader, places = module.reader, module.places
+    def _look_up(self, module: ModuleOfReport, chosen: set[int] | None) -> None:
+        reader, places, frames = module.reader, module.places, self._frames
         wanted: Sequence[int] = module.frames
         if chosen is not None:
             wanted = [at for at in wanted if at in chosen]
         if reader is None or places is None or not wanted:
-            return text_left
+            return
         several: dict[tuple[Reader, bool], dict[int, int]] = {}  # addresses by frame
-        frames = [self._frames[at] for at in wanted]
-        for at, frame, found in zip(
-            wanted, frames, places.addresses_in(frames), strict=True
-        ):
-            own, is_return, address = reader, frame.is_return, found
-            if frame.symbol or found is None:
+        kinds, addresses = frames.columns(wanted)
+        linked = places.addresses_in(kinds, addresses)
+        for at, kind, found in zip(wanted, kinds, linked, strict=True):
+            own, is_return, address = reader, frames.returns[at], found
+            if kind.symbol or found is None:
+                frame = frames.at(at)
                 address = places.link_address(frame)
                 if address is None:
-                    answers[at] = answers[at]._replace(reason=places.reason)
+                    self._answers.reasons[at] = places.reason
                     continue
                 own = places.reader_of(frame, address)
             else:
                 address = min(max(found - is_return, 0), UINT64_MAX)
             several.setdefault((own, is_return), {})[at] = address
         base = reader.header.base_address
-        for (own, _), asked in several.items():
-            text_left = self._answer_from(own, base, asked, answers, text_left)
-        return text_left
+        for (own, is_return), asked in several.items():
+            number = frames.known[frames.kinds[next(iter(asked))]].module
+            self._callers |= {number} if is_return else set()
+            self._answer_from(own, number, base - is_return, asked, by=is_return)
 
     def _answer_from(
         self,
         reader: Reader,
+        number: int,
         base: int,
         addresses: Mapping[int, int],
-        answers: list[ReportFrame],
-        text_left: int,
-    ) -> int:
-        """Answer frames whose link-time addresses are known; the text that is left.
-
-        All are return addresses, or none is.
-        """
-        frames = self._frames
-        first = frames[next(iter(addresses))]
-        is_return, number = first.is_return, first.module
+        *,
+        by: bool,
+    ) -> None:
+        """Answer frames of a module whose link-time addresses are known."""
+        frames, answers = self._frames, self._answers
+        spans, offsets, reasons = answers.spans, answers.offsets, answers.reasons
         asked = [*dict.fromkeys(addresses.values())]  # threads wait in one place
-        several, starts = _calls_at(reader, asked, by=is_return)
+        found, sizes, starts = answers.look_up(reader, asked, by=by)
         self._starts.update((number, each) for each in starts)
-        self._callers |= {number} if is_return else set()
-        are_distinct = len(asked) == len(addresses)
-        calls_of = dict(zip(asked, several, strict=True))
-        if not are_distinct:
-            several = [*map(calls_of.__getitem__, addresses.values())]
-        known: dict[tuple[object, ...], ReportFrame] = {}  # equal frames
-        base -= is_return
-        for (at, address), (calls, size) in zip(
-            addresses.items(), several, strict=True
-        ):
-            frame = frames[at]
-            text_left -= size
-            if text_left <= 0 or not calls:
-                reason = LEFT_OUT if text_left <= 0 else NO_FUNCTION
-                if text_left > 0 and frame.base in MAY_BE_LINK:
-                    reason += f"; if it is one of the process, {NOT_PLACED}"
-                answers[at] = answers[at]._replace(reason=reason)
+        known = dict(zip(asked, zip(found, sizes, strict=True), strict=True))
+        for at, address in addresses.items():
+            span, size = known[address]
+            self._text_left -= size
+            if self._text_left > 0 and span is not None:
+                spans[at], offsets[at] = span, address - base
+                reasons.pop(at, None)
                 continue
-            text, number, own, _, _, symbol, _, trust = frame[:8]
+            reason = LEFT_OUT if self._text_left <= 0 else NO_FUNCTION
+            base_of = frames.known[frames.kinds[at]].base
+            if self._text_left > 0 and base_of in MAY_BE_LINK:
+                reason += f"; if it is one of the process, {NOT_PLACED}"
+            reasons[at] = reason
+
+
+class Answers(Sequence[ReportFrame]):
+    """The answers to the frames of a report.
+
+    Attributes:
+        frames: The frames.
+        spans: For each the rows of its calls, innermost first; None without calls.
+        offsets: As of `ReportFrame`.
+        reasons: By index, where something else is to be said than what is in doubt.
+    """
+
+    def __init__(self, frames: Frames) -> None:
+        self.frames = frames
+        self.spans: list[Span | None] = [None] * len(frames.kinds)
+        self.offsets: list[int] = [0] * len(frames.kinds)
+        self.reasons: dict[int, str] = {}
+        self._changed: dict[int, ReportFrame] = {}
+        self._made: dict[object, ReportFrame] = {}  # frames that are equal share one
+        # the fields of `Frame`, each as a column
+        self._rows: list[list[Any]] = [[] for _ in Frame._fields]
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def __setitem__(self, at: int, frame: ReportFrame) -> None:
+        self._changed[at] = frame
+
+    def __getitem__(self, at: Any) -> Any:
+        if at in self._changed:
+            return self._changed[at]
+        frames, span = self.frames, self.spans[at]
+        number, text, own = frames.kinds[at], frames.texts[at], frames.addresses[at]
+        kind, is_return = frames.known[number], frames.returns[at] and span is not None
+        reason = self.reasons.get(at, kind.doubt)
+        key = number, text, own, span, is_return, reason
+        made = self._made.get(key)
+        if made is None:
+            calls = () if span is None else self._calls(span)
+            offset = None if span is None else self.offsets[at]
+            place = text, kind.module, own, kind.symbol, calls, offset
             # There are many, so in the order of the fields.
-            fields = text, number, own, symbol, calls, address - base, frame.doubt
-            if are_distinct:
-                answers[at] = _new(ReportFrame, (*fields, is_return, trust, (), ""))
+            made = _new(ReportFrame, (*place, reason, is_return, kind.trust, (), ""))
+            self._made[key] = made
+        return made
+
+    def _calls(self, span: Span) -> tuple[Frame, ...]:
+        """The calls in some rows."""
+        rows = zip(*(each[slice(*span)] for each in self._rows), strict=True)
+        return tuple([_new(Frame, row) for row in rows])
+
+    def unsure(self) -> Iterator[ReportFrame]:
+        """See `Report.unsure_frames`."""
+        doubts = [each.doubt for each in self.frames.known]
+        for at, (span, kind) in enumerate(
+            zip(self.spans, self.frames.kinds, strict=True)
+        ):
+            if (
+                span is None
+                or doubts[kind]
+                or at in self.reasons
+                or at in self._changed
+            ):
+                yield self[at]
+
+    def function(self, at: int) -> str:
+        """The name of the function of a frame; "" without calls."""
+        span = self.spans[at]
+        return "" if span is None else self._rows[0][span[1] - 1]
+
+    def look_up(
+        self, reader: Reader, asked: Sequence[int], *, by: bool
+    ) -> tuple[list[Span | None], list[int], set[int]]:
+        """Find the calls at addresses.
+
+        Args:
+            reader: The file.
+            asked: The addresses, each once.
+            by: Bytes from there to the address where the instruction ends.
+
+        Returns:
+            The rows of each address, the characters in these, the starts of functions.
+        """
+        frames = reader.lookup_many(asked, misses=False)
+        if (damage := frames.damage) is not None:
+            raise damage
+        offsets, inlined = frames.offset.tolist(), frames.inlined.tolist()
+        names = [*map(frames.tables.strings.__getitem__, frames.name)]
+        paths = [*map(frames.tables.files.__getitem__, frames.path)]
+        folders, files = [each[0] for each in paths], [each[1] for each in paths]
+        shown = [each + 1 for each in offsets] if by else offsets
+        first, rows = len(self._rows[0]), self._rows
+        lines = frames.line.tolist()
+        own: Sequence[list[Any]] = names, folders, files, lines, shown, inlined
+        for column, several in zip(rows, own, strict=True):
+            column.extend(several)
+        texts = zip(names, folders, files, strict=True)
+        sizes = [0, *accumulate([sum(map(len, each)) for each in texts])]
+        spans: list[Span | None] = [None] * len(asked)
+        sizes_of, starts, begin = [0] * len(asked), set[int](), 0
+        numbers = frames.address_index.tolist()
+        for end in [at for at, each in enumerate(inlined, 1) if not each]:
+            number = numbers[begin]
+            starts.add(asked[number] - offsets[end - 1])
+            sizes_of[number] = sizes[end] - sizes[begin]
+            spans[number] = first + begin, first + end
+            if end - begin - 1 > _MOST_CALLS:
+                spans[number] = self._shortened(first + begin, first + end)
+            begin = end
+        return spans, sizes_of, starts
+
+    def _shortened(self, begin: int, end: int) -> Span:
+        """New rows with the first of some others, and the last one."""
+        for column in self._rows:
+            column += [*column[begin : begin + _MOST_CALLS], column[end - 1]]
+        last = len(self._rows[0])
+        return last - _MOST_CALLS - 1, last
+
+    def texts(self, modules: Sequence[str]) -> Iterator[str]:
+        """The text of each part of the report, as `Report.answers` has it.
+
+        Args:
+            modules: The names of its modules.
+        """
+        frames, lines = self.frames, CallLines()
+        shown = lines.rows(*self._rows)
+        places = [modules[each.module] if modules else "" for each in frames.known]
+        doubts = [" [ambiguous]" if each.doubt else "" for each in frames.known]
+        others = {*self.reasons, *self._changed}
+        columns = frames.befores, frames.texts, frames.kinds, self.spans, self.offsets
+        for at, (before, text, kind, span, offset) in enumerate(
+            zip(*columns, strict=True)
+        ):
+            if before:
+                yield before
+            if span is None:
+                yield text
                 continue
-            key = text, own, symbol, frame.doubt, trust
-            answer = known.get(key)
-            if answer is None:
-                answer = _new(ReportFrame, (*fields, is_return, trust, (), ""))
-                known[key] = answer
-            answers[at] = answer
-        return text_left
+            begin, end = span
+            answer, between = shown[begin], ""
+            if end - begin > 1:
+                between = f"\n{indented(frames.line_before(at)[:MOST_INDENT])}"
+                answer = between.join(shown[begin:end])
+            if at in others:
+                yield answer_text(self[at], places[kind], between, lines)
+            else:
+                yield f"{answer} ({places[kind]}+{offset:#x}){doubts[kind]}"
+        if frames.rest:
+            yield frames.rest
 
 
-def _as_return(frame: StackFrame, *, is_return: bool) -> StackFrame:
-    """Copy of a frame; there are many, so without the handling of arguments."""
-    return _new(StackFrame, (*frame[:4], is_return, *frame[5:]))
+class ThreadFrames(Sequence[ReportFrame]):
+    """The frames of a thread, made when they are asked for.
+
+    Attributes:
+        answers: Those of all threads.
+    """
+
+    def __init__(self, answers: Answers, places: Sequence[int]) -> None:
+        self.answers = answers
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.answers[self._places[at]]
 
 
 def _kinds(
-    contents: Sequence[str | StackFrame | ReadLine],
-) -> dict[int, dict[object, tuple[StackFrame, list[int]]]]:
+    contents: Sequence[str | StackFrame | ReadLines], lines: Iterable[AlikeLines]
+) -> dict[int, dict[object, tuple[StackFrame, Sequence[int]]]]:
     """Readings of frames by module and all but the address: a frame, the addresses."""
-    found: dict[int, dict[object, tuple[StackFrame, list[int]]]] = {}
-    lines: dict[AlikeLines, None] = {}
+    found: dict[int, dict[object, tuple[StackFrame, Sequence[int]]]] = {}
+    made: dict[tuple[int, object], tuple[StackFrame, list[int]]] = {}
     for part in contents:
-        if type(part) is ReadLine:
-            lines[part.alike] = None
-        elif type(part) is StackFrame:
-            of_module = found.setdefault(part.module, {})
-            key = (*part[3:8], part.function_size) if part.symbol else part.base
-            known = of_module.get(key)
-            if known is None:
-                known = of_module[key] = part, []
-            known[1].append(part.address)
+        if type(part) is StackFrame:
+            key: object = part.base
+            if part.symbol:
+                key = *part[3:8], part.function_size
+            made.setdefault((part.module, key), (part, []))[1].append(part.address)
     for alike in lines:
         for at, reading in enumerate(chain.from_iterable(alike.pattern.readings)):
-            of_module = found.setdefault(reading.frame.module, {})
+            number = reading.frame.module
             if reading.plus < 0:
-                of_module[alike, at] = reading.frame, alike.addresses(reading)
+                own = reading.frame, alike.addresses(reading)
+                found.setdefault(number, {})[alike, at] = own
                 continue
             for frame in alike.frames(reading):
-                _, several = of_module.setdefault((alike, at, frame.plus), (frame, []))
-                several.append(frame.address)
+                several = made.setdefault(
+                    (number, (alike, at, frame.plus)), (frame, [])
+                )
+                several[1].append(frame.address)
+    for (number, key), kind in made.items():
+        found.setdefault(number, {})[key] = kind
     return found
-
-
-def _calls_at(
-    reader: Reader, asked: Sequence[int], *, by: bool
-) -> tuple[list[_Calls], set[int]]:
-    """Calls at addresses, with their characters; the starts of their functions.
-
-    Args:
-        reader: The file.
-        asked: The addresses, each once.
-        by: Bytes from there to the address where the instruction ends.
-    """
-    frames = reader.lookup_many(asked, misses=False)
-    if (damage := frames.damage) is not None:
-        raise damage
-    tables = frames.tables
-    inlined, offsets = frames.inlined.tolist(), frames.offset.tolist()
-    names = [*map(tables.strings.__getitem__, frames.name)]
-    paths = [*map(tables.files.__getitem__, frames.path)]
-    folders, files = [each[0] for each in paths], [each[1] for each in paths]
-    shown = [each + 1 for each in offsets] if by else offsets
-    rows = zip(names, folders, files, frames.line, shown, inlined, strict=True)
-    calls = [_new(Frame, each) for each in rows]
-    sizes = [
-        len(name) + len(folder) + len(file)
-        for name, folder, file in zip(names, folders, files, strict=True)
-    ]
-    found, starts = [_NO_CALLS] * len(asked), set[int]()
-    numbers, begin = frames.address_index, 0
-    for end, is_inlined in enumerate(inlined):
-        if is_inlined:
-            continue
-        number = numbers[end]
-        starts.add(asked[number] - offsets[end])
-        if begin == end:
-            found[number] = (calls[end],), sizes[end]
-        else:
-            last = min(end, begin + _MOST_CALLS)
-            own = (*calls[begin:last], calls[end])
-            found[number] = own, sum(sizes[begin:last]) + sizes[end]
-        begin = end + 1
-    return found, starts

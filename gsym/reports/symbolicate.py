@@ -222,12 +222,16 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     is_return: bool | None = None,
     document: Any = None,
     lines: ContextLines = NO_CONTEXT,
+    has_columns: bool = False,
 ) -> tuple[Report, Passages]:
     """Symbolicate the passages of a text that may have frames.
+
+    See `ReportWork.answer` for *has_columns*.
 
     Returns:
         The report on the passages, and the passages.
     """
+    from gsym.memory.report_modules import ReportModules
     from gsym.reports.stacks.recognition import mapped_ranges, parse_report
 
     if maps is not None and not isinstance(maps, str):
@@ -250,7 +254,8 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
         document=document,
     )
     work = ReportWork(stack, is_return=is_return)
-    report = symbolicate_stack(work, beside, source=source, store=store, lines=lines)
+    with ReportModules(source, beside, store) as modules:
+        report = _answered(work, modules, lines, has_columns=has_columns)
     used = {each.name for each in report.modules if each.state != "unused"}
     unused = [each for each in starts if module_of_path(each).name not in used]
     notes = [
@@ -309,10 +314,16 @@ def symbolicate_dump(
         return _answered(work, modules, lines)
 
 
-def _answered(work: ReportWork, modules: ReportModules, lines: ContextLines) -> Report:
+def _answered(
+    work: ReportWork,
+    modules: ReportModules,
+    lines: ContextLines,
+    *,
+    has_columns: bool = False,
+) -> Report:
     """The report with its answers, and the source lines that are asked for."""
     work.open_by(modules.open)
-    report = work.answer()
+    report = work.answer(has_columns=has_columns)
     if lines.around <= 0:
         return report
     from gsym.reports.source_lines import LocalSources, SourceLines

@@ -21,7 +21,7 @@ from tests.reports.sources import FILES, PLACES
 from tests.symbolizer_runs import run_llvm
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from gsym.reports.report import Report, ReportFrame
@@ -498,7 +498,7 @@ def run(case: Case, laboratory: Laboratory) -> tuple[str, Report]:
     return text, report
 
 
-def places(frames: Iterator[ReportFrame] | tuple[ReportFrame, ...]) -> list[str]:
+def places(frames: Iterable[ReportFrame]) -> list[str]:
     """Functions and places of the calls in the sources."""
     return [
         f"{gsym.demangle(call.name)} {call.filename}:{call.line}"

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from io import BytesIO
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gsym
-from gsym.memory.stack_parts import ReadLine, StackBuilder, StackFrame
+from gsym.memory.stack_parts import StackFrame, alike_lines
+from gsym.reports import judgement
+from gsym.reports.passages import LongText
 from gsym.reports.stacks import line_reader
 from gsym.reports.stacks.recognition import parse_report
 from gsym.reports.stacks.repeated_lines import RepeatedLines
+from gsym.reports.symbolicate import symbolicate_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from gsym.memory.stack_parts import AlikeLines
+    from gsym.reports.report import Report
     from gsym.reports.stacks.repeated_lines import Meaning
     from gsym.reports.stacks.shapes import Shape
 
@@ -88,10 +95,18 @@ def test_line_means_what_it_means_to_a_new_reader(
 
 def test_lines_with_other_numbers_in_their_words_share_what_they_mean() -> None:
     lines = [f"libfoo.so: took {at} ms at 0x7f1200001{at}\n" for at in range(100, 300)]
-    contents = parse_report("".join(lines)).contents
-    read = [each for each in contents if isinstance(each, ReadLine)]
-    assert len(read) == len(lines)
-    assert len({id(each.alike) for each in read}) == 1
+    (alike,) = alike_lines(parse_report("".join(lines)).contents).values()
+    assert alike.texts == lines
+
+
+def test_address_that_begins_a_page_places_no_module_beside_its_offset() -> None:
+    form = "/opt/app(+{at:#x}) [{placed:#x}]\n"
+    several = (0x1234, 0x12000, 0x13456, 0x22000, 0x23456)
+    lines = [form.format(at=at, placed=0x7F1200000000 + at) for at in several]
+    parts = parse_report("".join(lines)).parts
+    frames = (each for each in parts if not isinstance(each, str))
+    bases = {(each.base, each.address) for each in frames}
+    assert bases == {(base, at) for base in ("either", "image") for at in several}
 
 
 FUNCTIONS = "".join(
@@ -129,7 +144,7 @@ def test_lines_of_a_block_mean_what_each_means(
     text = long_text(form, 1)
     known = parse_report(text).parts
     assert sum(isinstance(part, StackFrame) for part in known) >= 700
-    monkeypatch.setattr(line_reader.LineReader, "_alike_in", lambda *_: {})
+    monkeypatch.setattr(line_reader.LineReader, "_meanings", lambda *_: ())
     assert parse_report(text).parts == known
 
 
@@ -143,16 +158,41 @@ def test_lines_are_judged_together_as_each_is(
     answered = [bool(frame.calls) for frame in together.frames()]
     assert any(answered)
     assert not all(answered)
-    add_line = StackBuilder.add_line
+    choose = judgement._Judge._chosen  # noqa: SLF001
 
-    def add_alone(stack: StackBuilder, *line: object) -> None:
-        stack._alike.clear()  # noqa: SLF001
-        add_line(stack, *line)  # type: ignore[arg-type]
+    def choose_alone(judge: judgement._Judge, alike: AlikeLines) -> Iterable[Any]:
+        if len(alike.texts) == 1:
+            return choose(judge, alike)
+        lines = zip(alike.texts, alike.values, strict=True)
+        several = (judge._chosen_alone(alike.pattern, *line) for line in lines)  # noqa: SLF001
+        return [*several]
 
-    monkeypatch.setattr(StackBuilder, "add_line", add_alone)
+    monkeypatch.setattr(judgement._Judge, "_chosen", choose_alone)  # noqa: SLF001
     alone = gsym.symbolicate(text, source=tmp_path)
     assert str(alone) == str(together)
     assert alone.threads == together.threads
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_text_is_made_of_columns_as_of_records(form: str, tmp_path: Path) -> None:
+    inlined = re.sub(r"(?m)^(FUNC (\w+) .*\n)", r"\1INLINE 0 7 0 0 \2 40\n", SYMBOLS)
+    origin = "INLINE_ORIGIN 0 inlined\nFUNC"
+    (tmp_path / "app.sym").write_text(inlined.replace("FUNC", origin, 1))
+    line = form.format(at=0x1010, low=16, start=0, placed=0x1010, number=0)
+    text = f"{' ' * 300}{line}in no module: 0x12\n{long_text(form, 3)}"
+
+    def report(*, has_columns: bool) -> Report:
+        given = LongText(BytesIO(text.encode()))
+        found = symbolicate_text(
+            given, "", source=str(tmp_path), has_columns=has_columns
+        )
+        return found[0]
+
+    columns, records = report(has_columns=True), report(has_columns=False)
+    assert "".join(columns.answers()) == str(records)
+    assert "[inlined]" in str(records)
+    assert [*columns.unsure_frames()] == [*records.unsure_frames()]
+    assert [*columns.frames()] == [*records.frames()]
 
 
 @pytest.mark.parametrize(

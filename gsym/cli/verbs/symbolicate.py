@@ -238,6 +238,7 @@ def _symbolicate_report(
         module=values.text("--module"),
         is_return=_are_returns(values),
         document=document,
+        has_columns=True,
         **_searched(values),
     )
     if document is not None:
@@ -270,8 +271,7 @@ def _print_report(
         for block in _blocks([str(report)] if parts is None else parts):
             sys.stdout.buffer.write(block.encode("utf-8", "surrogateescape"))
         sys.stdout.writelines(_registers(report, values))
-    frames = list(report.frames())
-    if not frames:
+    if not any(each.frames for each in report.threads):
         warn(f"{path}: no stack trace recognized", "gsym symbolicate")
     for note in report.notes:
         warn(note, "gsym symbolicate")
@@ -290,7 +290,7 @@ def _print_report(
     is_cut = any(each.end or each.left_out for each in report.threads)
     are_sure = all(
         each.calls and not each.reason and not each.folded.startswith(SEVERAL)
-        for each in frames
+        for each in report.unsure_frames()
     )
     is_complete = are_sure and not (doubts or is_cut)
     return 0 if is_complete or not values.flag("--strict") else EXIT_INCOMPLETE
@@ -324,7 +324,7 @@ def _hints(report: Report, values: Values) -> Iterator[str]:
         yield "use --module NAME for addresses of one module"
     if not values.texts("--source") and _missing(report):
         yield "use --source to name folders or servers with the missing modules"
-    reasons = {frame.reason for frame in report.frames()}
+    reasons = {frame.reason for frame in report.unsure_frames()}
     is_unplaced = any(NOT_PLACED in each for each in reasons)
     if not report.modules and NO_PLACE in reasons:
         is_unplaced = values.text("--pid") is None

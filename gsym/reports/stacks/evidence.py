@@ -235,9 +235,21 @@ def _starts(part: Tokens) -> Iterator[tuple[int, int]]:
         for each in part.numbers
         if each.is_marked and not _COUNT.fullmatch(part.text, each.start, each.end)
     ]
+    bare = [
+        value
+        for plus in part.offsets
+        if not plus.name and plus.base is None
+        for value in plus.values
+    ]
     large = [each for each in values if each[0] >= _LEAST_START]
-    starts = [each for each in large if may_be_start(each[0])]
-    others = [each for each in large if not may_be_start(each[0])]
+    # `app(+0x12000) [0x7f1200012000]` begins a page, and is still no start.
+    starts = [
+        each
+        for each in large
+        if may_be_start(each[0])
+        and not any(may_be_start(each[0] - offset) for offset in bare if offset)
+    ]
+    others = [each for each in large if each not in starts]
     is_frame = any(each.name for each in part.offsets) and not others
     if (
         len(starts) == 1
@@ -245,10 +257,7 @@ def _starts(part: Tokens) -> Iterator[tuple[int, int]]:
         and all(0 < each - starts[0][0] < _MOST_SIZE for each, _ in others)
     ):
         yield starts[0]
-    offsets = [each for each, _ in values if each < _MOST_SIZE]
-    for plus in part.offsets:
-        if not plus.name and plus.base is None:
-            offsets += plus.values
+    offsets = [*(each for each, _ in values if each < _MOST_SIZE), *bare]
     for address, place in others:
         for offset in offsets:
             start = address - offset

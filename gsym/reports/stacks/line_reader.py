@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from gsym.memory.stack_parts import NO_MODULE, StackFrame
+from bisect import bisect_left
+from itertools import islice, repeat
+
+from gsym.memory.stack_parts import NO_MODULE, LinePattern, Reading, StackFrame
 from gsym.patterns import regex
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.placed_images import PlacedImages, hex_number
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from gsym.reports.stacks.line_forms import FrameForm
     from gsym.reports.stacks.repeated_lines import Meaning
     from gsym.reports.stacks.shapes import Cut, Shape
+
+    _Known = tuple[LinePattern, Sequence[int], int]
+    """What a line is: its frames, its numbers, and the number of its frame."""
 
 _BLOCK = 4_096  # lines whose shapes are found at once
 _BLOCK_SIZE = 1 << 20  # characters of them, unless one line has more
@@ -94,25 +100,55 @@ class LineReader:
     def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
         """Read all lines of a report, and of others that only say what is loaded."""
         several = self.place_images(lines, maps)
-        images = self._only_images
         for start, block in self._blocks(several):
-            alike = self._alike_in(block)
-            placed, turns = self.images.count, _MOST_TURNS
-            for at, (line, shape) in enumerate(block, start):
-                self._number += 1
-                if shape.usual is not None and at not in images:
-                    if self._add_offset(line, *shape.usual):
-                        continue
-                elif shape.is_alike and at not in images and not self._stack.is_over:
-                    if placed != self.images.count:
-                        turns -= 1
-                        alike = self._alike_in(block, at - start) if turns > 0 else {}
-                        placed = self.images.count
-                    known = alike.get(at - start)
-                    if known is not None:
-                        self._add_alike(line, shape, *known)
-                        continue
-                self._add_other(line, shape, several, at)
+            self._read_block(several, start, block)
+
+    def _read_block(
+        self, lines: Sequence[str], start: int, block: Sequence[tuple[str, Shape]]
+    ) -> None:
+        """Read a block of lines, those that are alike together."""
+        images, stack = self._only_images, self._stack
+        places: dict[Shape, list[int]] = {}
+        for at, (_, shape) in enumerate(block):
+            if start + at not in images:
+                places.setdefault(shape, []).append(at)
+        left = {*places}  # shapes whose lines can be read together
+        known: list[_Known | None] = [None] * (len(block) + 1)
+        texts: set[int] = set()  # lines that are known to have no frame
+        placed, turns, at = self.images.count, _MOST_TURNS, 0
+        while at < len(block):
+            line, shape = block[at]
+            if placed != self.images.count and turns > 0:
+                placed, turns = self.images.count, turns - 1
+                known, texts = [None] * len(known), set()
+                left = {*places} if turns > 0 else set()
+            if shape.is_alike and shape in left and start + at not in images:
+                left.remove(shape)
+                asked = places[shape][bisect_left(places[shape], at) :]
+                found = self._meanings([block[each][0] for each in asked], shape)
+                several = [*zip(asked, found, strict=False)]
+                for each, meaning in several:
+                    known[each] = meaning or None
+                texts.update(each for each, meaning in several if meaning == ())
+            end = known.index(None, at)
+            is_first = shape.is_by_position and not self._position
+            if end > at and not (is_first or stack.is_over):
+                self._add_alike(block[at:end], [*filter(None, known[at:end])])
+                at = end
+                continue
+            self._number += 1
+            if at in texts and not stack.is_over:
+                self._before = ((line, shape), *self._before[:3])
+                self._add_text(line, shape)
+            else:
+                self._add_other(line, shape, lines, start + at)
+            at += 1
+
+    def _add_text(self, line: str, shape: Shape) -> None:
+        """Add a line without frames, which ends a stack unless it is of one."""
+        self._stack.add_text(line)
+        if not shape.is_between:
+            self._position = 0
 
     def _add_other(
         self, line: str, shape: Shape, lines: Sequence[str], at: int
@@ -138,27 +174,6 @@ class LineReader:
             stack.add_note(f"Lines of more than {limit} characters are not read.")
         else:
             self._add_line(line, shape, lines, at)
-
-    def _add_offset(self, line: str, cut: Cut, offset: slice) -> bool:
-        """Whether a line of a usual form is a frame in a module that is known."""
-        module = cut.modules.get(cut.module_of(line))
-        if module is None or self._are_words.get(module, True):
-            return False
-        stack, form = self._stack, cut.form
-        number = self._position if cut.number is None else int(line[cut.number])
-        is_return = number > 0 if cut.is_return is None else cut.is_return
-        symbol = "" if cut.symbol is None else line[cut.symbol]
-        address, text = int(line[offset], 16), line[cut.start : cut.end]
-        # fmt: off
-        frame = _new(StackFrame, (
-            text, module, address, form.base, is_return, symbol, None, "", is_return,
-            False, None, (), False, False, -1, "", number, stack.heading, stack.last,
-        ))
-        # fmt: on
-        before, after = line[: cut.start], line[cut.end :]
-        stack.add_frame(frame, form.form, number, before, after)
-        self._position += 1
-        return True
 
     def _blocks(
         self, lines: Sequence[str]
@@ -203,60 +218,99 @@ class LineReader:
         text = shape.text(line)
         is_between = self._position and shape.is_between
         is_heading = not is_between and self._add_heading(text, shape)
-        if not is_heading and self._add_candidates(line, text, shape, lines, at):
+        if not is_heading:
+            found, values = self._meaning(text, shape, lines, at)
+            if found is not None and not self._is_elsewhere(found, values, text):
+                place = self._number, [self._position]
+                self._stack.add_lines([line], [found.pattern], [values], *place)
+                self._position += 1
+                return
+        self._add_text(line, shape)
+
+    def _meanings(
+        self, lines: Sequence[str], shape: Shape
+    ) -> Iterator[_Known | tuple[()] | None]:
+        """What lines of a shape are that `is_alike`.
+
+        () for text, None for a line that may be more.
+        """
+        if shape.usual is not None:
+            yield from self._usual_meanings(lines, *shape.usual)
             return
-        self._stack.add_text(line)
-        if not is_between:
-            self._position = 0
+        texts = [*map(shape.text, lines)]
+        several = self._repeated.meanings(texts, shape)
+        for text, meaning in zip(texts, several, strict=False):
+            if meaning is None:
+                yield None
+                continue
+            found, values = meaning
+            is_text = found is None or self._is_elsewhere(found, values, text)
+            yield () if found is None or is_text else (found.pattern, values, -1)
 
-    def _add_candidates(
-        self, line: str, text: str, shape: Shape, lines: Sequence[str], at: int
-    ) -> bool:
-        """Whether the line has something that may be a frame."""
-        return self._add_found(line, shape, *self._meaning(text, shape, lines, at))
+    def _usual_meanings(
+        self, lines: Sequence[str], cut: Cut, offset: slice
+    ) -> Iterator[_Known | None]:
+        """What lines of a usual form are, in modules that are known."""
+        number, symbol, of_form = cut.number, cut.symbol, cut.is_return
+        ordinals = (
+            repeat(-1) if number is None else [int(each[number]) for each in lines]
+        )
+        symbols = repeat("") if symbol is None else [each[symbol] for each in lines]
+        values = [(int(each[offset], 16),) for each in lines]
+        modules = map(cut.module_of, lines)
+        patterns: dict[object, LinePattern | None] = {}
+        lines_of = zip(values, ordinals, modules, symbols, strict=False)
+        for own, ordinal, named, name in lines_of:
+            is_return = bool(ordinal) if of_form is None else of_form
+            place = named, name, is_return
+            if place not in patterns:
+                patterns[place] = self._usual_pattern(cut, *place)
+            pattern = patterns[place]
+            yield None if pattern is None else (pattern, own, ordinal)
 
-    def _alike_in(
-        self, block: Sequence[tuple[str, Shape]], begin: int = 0
-    ) -> dict[int, tuple[Meaning | None, Sequence[int]] | None]:
-        """Meanings of lines of a block, by their indexes, of shapes that `is_alike`."""
-        several: dict[Shape, list[int]] = {}
-        for at in range(begin, len(block)):
-            shape = block[at][1]
-            if shape.is_alike:
-                several.setdefault(shape, []).append(at)
-        known: dict[int, tuple[Meaning | None, Sequence[int]] | None] = {}
-        for shape, places in several.items():
-            texts = [shape.text(block[at][0]) for at in places]
-            found = self._repeated.meanings(texts, shape)
-            known.update(zip(places, found, strict=False))
-        return known
+    def _usual_pattern(
+        self, cut: Cut, named: object, symbol: str, is_return: bool
+    ) -> LinePattern | None:
+        """The frame of a line of a usual form; None if the module is not known."""
+        number, form = cut.modules.get(named), cut.form
+        if number is None:
+            return None
+        base = form.base
+        frame = StackFrame(
+            "", number, 0, base, is_return, symbol, may_be_exact=is_return
+        )
+        if self._is_weak(frame, form):
+            return None
+        span = cut.start, cut.end
+        readings = [[Reading(frame, 0)]]
+        return LinePattern(form.form, [span], readings, is_certain=True)
 
     def _add_alike(
-        self, line: str, shape: Shape, found: Meaning | None, values: Sequence[int]
+        self, block: Sequence[tuple[str, Shape]], known: Sequence[_Known]
     ) -> None:
-        """Add a line that is like one which names the modules of its frames."""
-        self._before = ((line, shape), *self._before[:3])
-        if not self._add_found(line, shape, found, values):
-            self._stack.add_text(line)
-            if not shape.is_between:
-                self._position = 0
+        """Add lines that follow one another, and of which all is known."""
+        patterns, values, ordinals = zip(*known, strict=True)
+        own = range(self._position, self._position + len(known))
+        places = [
+            at if each < 0 else each for at, each in zip(own, ordinals, strict=True)
+        ]
+        texts = [line for line, _ in block]
+        self._stack.add_lines(texts, patterns, values, self._number + 1, places)
+        self._number += len(known)
+        self._position += len(known)
+        before = (each for each in reversed(block) if each[1].usual is None)
+        self._before = (*islice(before, 4), *self._before)[:4]
 
-    def _add_found(
-        self, line: str, shape: Shape, found: Meaning | None, values: Sequence[int]
-    ) -> bool:
-        """Whether a line may have frames, by what it may mean and its numbers."""
-        if found is None:
+    def _is_elsewhere(self, found: Meaning, values: Sequence[int], text: str) -> bool:
+        """Whether a line is not in a stack that a tool has written.
+
+        Its addresses are of registers and memory.
+        """
+        if not self._has_stack or self._process or self._is_in_stack(found, text):
             return False
-        # Where a tool has written a stack, other addresses are registers and memory.
-        is_other = self._has_stack and not self._process
-        if is_other and not self._is_in_stack(found, shape.text(line)):
-            frames = (readings[0].of(values) for _, _, readings in found.found)
-            several = (each for each in frames if each.is_counter)
-            self._stack.counters.update((each.module, each.address) for each in several)
-            return False
-        place = self._number, self._position
-        self._stack.add_line(line, found.pattern, values, *place)
-        self._position += 1
+        frames = (readings[0].of(values) for _, _, readings in found.found)
+        several = (each for each in frames if each.is_counter)
+        self._stack.counters.update((each.module, each.address) for each in several)
         return True
 
     def _is_in_stack(self, found: Meaning, text: str) -> bool:
@@ -285,6 +339,8 @@ class LineReader:
             if len(found) == 1 and self._is_weak(found[0][0], form):
                 ((frame, cut),) = found
                 found = [(self._with_others(frame, line, shape, lines, at), cut)]
+            else:
+                shape.is_alike = shape.usual is not None
             end = 0
             if form.whole:
                 self._position = 0

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     """What is known of each of some lines."""
     _Part = tuple[int, int, tuple[Reading, ...]]
 
-_MOST_KNOWN = 4_096  # lines
+_MOST_KEPT = 1 << 24  # bytes
+_MEANING_SIZE = 2_048  # bytes that a meaning takes beside its line
 _IN_PAGE = 4095
 _DIGIT = regex(r"\d")
 
@@ -258,6 +259,7 @@ class RepeatedLines:
         self._around, self._images = around, images
         self._known: dict[object, Meaning | None] = {}
         self._distinct: dict[object, Meaning] = {}
+        self._size = 0  # bytes of both
 
     def meaning(
         self, text: str, shape: Shape, usual: Callable[[], Iterable[int]]
@@ -310,13 +312,22 @@ class RepeatedLines:
             yield from zip(repeat(None), texts, strict=False)
             return
         has_words = numbers.has_words
-        facts += numbers.place(values, self._images)
+        columns = [*map(list, chain(facts, numbers.place(values, self._images)))]
         rows = zip(*values, strict=True) if values else repeat(())
         like = first, near, len(around.loaded.regions)
-        for text, own, key in zip(texts, rows, zip(*facts, strict=True), strict=False):
-            place = like, key
+        # Few of the facts differ in lines that follow one another.
+        varying = [own for own in columns if len({*own}) > 1]
+        kinds = zip(*varying, strict=True) if varying else repeat(())
+        of_kind: dict[object, Meaning | None] = {}
+        lines = zip(texts, rows, kinds, strict=False)
+        for at, (text, own, kind) in enumerate(lines):
+            if kind in of_kind:
+                yield of_kind[kind], own
+                continue
+            place = like, tuple([each[at] for each in columns])
             if place in self._known:
-                yield self._known[place], own
+                of_kind[kind] = self._known[place]
+                yield of_kind[kind], own
                 continue
             line = Line(text, first)
             if not numbers.are_apart:
@@ -336,10 +347,17 @@ class RepeatedLines:
                 or any(each.ordinal in own[:count] for each in frames)
                 or numbers.are_in((each.symbol for each in frames), text)
             ):
-                if len(self._known) > _MOST_KNOWN:
-                    self._known.clear()
-                self._known[place] = known
+                self._make_room(text)
+                self._known[place] = of_kind[kind] = known
             yield known, own
+
+    def _make_room(self, text: str) -> None:
+        """Count what is kept of a line; forget all before that is much."""
+        self._size += _MEANING_SIZE + len(text)
+        if self._size > _MOST_KEPT:
+            self._known.clear()
+            self._distinct.clear()
+            self._size = 0
 
     def _meaning(
         self, shape: Shape, several: Iterable[Candidate], width: int
@@ -364,8 +382,7 @@ class RepeatedLines:
         # Lines that have other words may mean the same.
         key = form, width, *spans, *found
         if key not in self._distinct:
-            if len(self._distinct) > _MOST_KNOWN:
-                self._distinct.clear()
+            self._make_room(shape.first.text)
             pattern = LinePattern(form, spans, readings)
             self._distinct[key] = Meaning(found, pattern)
         return self._distinct[key]

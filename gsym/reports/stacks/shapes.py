@@ -55,6 +55,7 @@ class Cut:
         modules: The numbers of those that are known, by these texts.
         is_return: Whether its address is a return address; None: unless it is the
             first of a stack.
+        is_by_position: Whether that is told by its place among frames, not by a number.
         is_usual: Whether it has an offset, and nothing that few forms have.
     """
 
@@ -89,6 +90,7 @@ class Cut:
         self.modules: dict[object, int | None] = {}
         returns = form.returns
         self.is_return: bool | None = returns == "all"
+        self.is_by_position: bool = returns == "callers" and self.number is None
         if returns == "callers":
             self.is_return = None
         elif returns == "before others":
@@ -115,6 +117,7 @@ class Shape:
         is_answered: Whether it is a call that a tool has found in those around it.
         usual: Where the only frame and its offset are, if it is nothing else.
         is_alike: Whether it may only be frames in modules that it surely names.
+        is_by_position: Whether it is a return address unless it begins a stack.
     """
 
     images: Sequence[ImageForm] = ()
@@ -122,7 +125,7 @@ class Shape:
     headings: Sequence[HeadingForm] = ()
     is_interesting = has_bare = is_between = is_answered = False
     usual: tuple[Cut, slice] | None = None
-    is_alike = False
+    is_alike = is_by_position = False
 
     def __init__(self, line: str) -> None:
         self._removed: list[tuple[int, int]] = []  # places in the text, sizes
@@ -259,7 +262,8 @@ class Shapes:
             shape.frames = [(form, cuts) for form, cuts in several if cuts]
             shape.headings = [*_found(headings, line)]
             if shape.size <= self._longest:
-                shape.usual = shape.find_usual()
+                shape.usual = usual = shape.find_usual()
+                shape.is_by_position = usual is not None and usual[0].is_by_position
             shape.is_between = any(each.match(line) for each in BETWEEN)
 
     def _interest(self, hints: set[str]) -> Callable[[str], bool]:
