@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any, AnyStr
 
     from gsym.markup.demultiplexing import Demultiplexer, LineJoiner
-    from gsym.markup.line_filter import LineFilter
     from gsym.markup.remote_symbols import Asking
     from gsym.markup.stack_lines import StackAnswers
     from gsym.markup.symbols import Opening
@@ -81,9 +80,7 @@ class MarkupFilter:
         mark = None if join is None else _pattern(text_of("join", join))
         key = None if demux is None else _pattern(text_of("demux", demux))
         counts_lines = self._output.counts_lines
-        line_rules: type[LineFilter] = LlvmLines
-        if chosen.style.keeps_context_text:
-            line_rules = DocumentLines
+        line_rules = DocumentLines if chosen.style.keeps_context_text else LlvmLines
         source = _opened(symbolizer)
         kind = Symbols if hasattr(source, "open") else RemoteSymbols
         self._symbols = found = kind(source, options)

@@ -60,7 +60,9 @@ class Comparer:
     def __init__(self, reference: Reference) -> None:
         self._reference = reference
         self._described = dict(reference.described.functions)
-        self._next = next(reference.converted, None)  # of a new conversion
+        converted = reference.converted
+        self._functions = iter(()) if converted is None else converted.functions()
+        self._next = next(self._functions, None)  # of a new conversion
         self._has_converted = self._next is not None
         # Functions of a new conversion up to the start of the current one.
         self._converted: dict[Key, FunctionInfo] = {}
@@ -109,25 +111,27 @@ class Comparer:
         while self._next is not None and self._next.start <= start:
             key = self._next.start, self._next.start + self._next.size
             self._converted[key] = self._next
-            self._next = next(self._reference.converted, None)
+            self._next = next(self._functions, None)
         for key in [each for each in self._converted if each[0] < start]:
             missing = self._converted.pop(key)
             self._described.pop(key, None)
             yield Difference(key[0], "function", _function_text(missing), NOTHING)
 
     def _compare_headers(self, reader: Reader) -> Iterator[Difference]:
-        reference, header = self._reference, reader.header
+        fit, header = self._reference.fit, reader.header
+        converted = self._reference.converted
+        known = header if converted is None else converted.header
         said, own = (
             ModuleKey(code_id=each.hex(), os="Linux")
-            for each in (header.uuid, reference.build_id)
+            for each in (header.uuid, known.uuid)
         )
         if own.code_id and compare(own, said).outcome not in {SAME, PART}:
             yield Difference(0, "UUID", own.code_id, said.code_id or NOTHING)
-        elif reference.fit.is_refused:
-            other = f"another build ({reference.fit.reason})"
+        elif fit.is_refused:
+            other = f"another build ({fit.reason})"
             yield Difference(0, "module", "one build", other)
-        base, actual = reference.base_address, header.base_address
-        if base is not None and base != actual:
+        base, actual = known.base_address, header.base_address
+        if base != actual:
             yield Difference(base, "base address", f"{base:#x}", f"{actual:#x}")
 
     def _compare(

@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import gsym.reading.reader
 from gsym.containers.fat import open_slice
@@ -29,12 +29,12 @@ from gsym.verification.decoder.file import DebugSections, DwarfFile, sections_of
 from gsym.verification.described import Described
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.identity import Saying
     from gsym.conversion.input_file import InputFile
-    from gsym.model import FunctionInfo
+    from gsym.reading.reader import Reader
     from gsym.verification.decoder.split import SplitUnits
 
     Progress = Callable[[int, int], None]
@@ -47,45 +47,15 @@ _NO_DWARF = DebugSections({}, "little", 8)
 _HAS_ISA_BIT = re.compile("arm(?!64)|thumb|mips")
 
 
-class Reference:
+class Reference(NamedTuple):
     """The side that a GSYM file is compared with."""
 
-    def __init__(
-        self,
-        described: Described,
-        fit: Comparison,
-        notes: tuple[str, ...],
-        *,
-        is_sample: bool,
-    ) -> None:
-        self.described = described  # what the DWARF describes
-        # the functions of a new conversion, ascending; to be read once
-        self.converted: Iterator[FunctionInfo] = iter(())
-        self.build_id: bytes = b""  # that of the new conversion; b"" for none
-        # where the image starts; None where nothing says it
-        self.base_address: int | None = None
-        self.fit: Comparison = fit  # whether the GSYM file is of this build
-        # whether only some units of the DWARF were decoded
-        self.is_sample: bool = is_sample
-        # sentences on files that were not found, and on the fit
-        self.notes: tuple[str, ...] = notes
-        if fit.reason and not fit.is_refused:
-            self.notes += (f"the file may be of another build: {fit.reason}",)
-
-    def convert(self, source: InputFile, options: ConvertOptions) -> None:
-        """Add the functions of a new conversion.
-
-        Raises:
-            EmptyError: There are none.
-        """
-        with TemporaryDirectory() as folder:
-            path = str(Path(folder, "new.gsym"))
-            convert_file(source, path, options, sync_folder=False)
-            # A mapped file stays when its folder is removed.
-            reader = gsym.reading.reader.open(path)
-        self.build_id = reader.header.uuid
-        self.base_address = reader.header.base_address
-        self.converted = reader.functions()
+    described: Described  # what the DWARF describes
+    converted: Reader | None  # a new conversion; None if it has no functions
+    fit: Comparison  # whether the GSYM file is of this build
+    is_sample: bool  # whether only some units of the DWARF were decoded
+    # sentences on files that were not found, and on the fit
+    notes: tuple[str, ...]
 
 
 def open_reference(  # noqa: PLR0913 - independent keywords
@@ -131,7 +101,8 @@ def open_reference(  # noqa: PLR0913 - independent keywords
                 fit = compare(own, said(own))
         else:
             raise UnsupportedError(NOT_COMPARED, path=file.path)
-        reference = Reference(described, fit, notes, is_sample=sample is not None)
+        if fit.reason and not fit.is_refused:
+            notes += (f"the file may be of another build: {fit.reason}",)
         # With all that the file may have.
         options = places._replace(
             merged_functions=True,
@@ -140,9 +111,18 @@ def open_reference(  # noqa: PLR0913 - independent keywords
             image_code=not like_llvm,
             pclntab="never" if like_llvm else "auto",
         )
-        with suppress(EmptyError):
-            reference.convert(input_of(path, file.path, data), options)
-    return reference
+        converted = converted_anew(input_of(path, file.path, data), options)
+    return Reference(described, converted, fit, sample is not None, notes)
+
+
+def converted_anew(source: InputFile, options: ConvertOptions) -> Reader | None:
+    """A conversion of a binary; None if that has no functions."""
+    with TemporaryDirectory() as folder, suppress(EmptyError):
+        path = str(Path(folder, "new.gsym"))
+        convert_file(source, path, options, sync_folder=False)
+        # A mapped file stays when its folder is removed.
+        return gsym.reading.reader.open(path)
+    return None
 
 
 def _dwarf_of(binary: ObjectFile, found: DebugInfo) -> DwarfFile:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.verification import reference
 from gsym.verification.check import compare
-from gsym.verification.reference import Reference
 from tests.conversion.test_debug_map import A_MAP, A_O, ID
 from tests.dwarf.test_differential import MODULES
 from tests.inputs.debug_map import TEXT, executable, stabs
@@ -225,15 +226,17 @@ def test_what_a_conversion_reads_wrongly_is_found_by_the_second_decoder(
     binary = bundle(tmp_path, "f", 7)
     path = gsym.convert(binary).outputs[0]
     bundle(tmp_path, "f", 8)
-    whole = Reference.convert
+    whole = reference.converted_anew
+    change = rows(lambda row: row._replace(line=7), 0)
 
-    def convert(self: Reference, source: InputFile, options: ConvertOptions) -> None:
-        whole(self, source, options)
-        change = rows(lambda row: row._replace(line=7), 0)
-        found = (change(info) if info.line_table else info for info in self.converted)
-        self.converted = (info for info in found if info is not None)
+    def converted(source: InputFile, options: ConvertOptions) -> SimpleNamespace:
+        reader = whole(source, options)
+        assert reader is not None
+        found = [change(info) if info.line_table else info for info in reader]
+        functions = filter(None, found)
+        return SimpleNamespace(header=reader.header, functions=lambda: functions)
 
-    monkeypatch.setattr(Reference, "convert", convert)
+    monkeypatch.setattr(reference, "converted_anew", converted)
     assert subjects(compare(path, binary)) == {"lines"}
 
 
