@@ -31,61 +31,14 @@ _CUDA, _AMD_GPU = 190, 224
 GPUS = frozenset({_CUDA, _AMD_GPU})
 _ABI_VERSION_AT, _NEW_ABI = 8, 8
 _FLAGS_AT = 48  # of a 64-bit file
-# By EF_AMDGPU_MACH, without `gfx`.
-_GFX = {
-    0x22: "700",
-    0x23: "701",
-    0x24: "702",
-    0x25: "703",
-    0x26: "704",
-    0x28: "801",
-    0x29: "802",
-    0x2A: "803",
-    0x2B: "810",
-    0x2C: "900",
-    0x2D: "902",
-    0x2E: "904",
-    0x2F: "906",
-    0x30: "908",
-    0x31: "909",
-    0x32: "90c",
-    0x33: "1010",
-    0x34: "1011",
-    0x35: "1012",
-    0x36: "1030",
-    0x37: "1031",
-    0x38: "1032",
-    0x39: "1033",
-    0x3B: "705",
-    0x3C: "805",
-    0x3D: "1035",
-    0x3E: "1034",
-    0x3F: "90a",
-    0x40: "940",
-    0x41: "1100",
-    0x42: "1013",
-    0x43: "1150",
-    0x44: "1103",
-    0x45: "1036",
-    0x46: "1101",
-    0x47: "1102",
-    0x48: "1200",
-    0x49: "1250",
-    0x4A: "1151",
-    0x4B: "941",
-    0x4C: "942",
-    0x4E: "1201",
-    0x4F: "950",
-    0x51: "9-generic",
-    0x52: "10-1-generic",
-    0x53: "10-3-generic",
-    0x54: "11-generic",
-    0x55: "1152",
-    0x58: "1153",
-    0x59: "12-generic",
-    0x5A: "1251",
-    0x5F: "9-4-generic",
-}
+# By EF_AMDGPU_MACH from 0x22 on, without `gfx`.
+_GFX_NAMES = (
+    "700 701 702 703 704 - 801 802 803 810 900 902 904 906 908 909 90c 1010 1011 "
+    "1012 1030 1031 1032 1033 - 705 805 1035 1034 90a 940 1100 1013 1150 1103 1036 "
+    "1101 1102 1200 1250 1151 941 942 - 1201 950 - 9-generic 10-1-generic "
+    "10-3-generic 11-generic 1152 - - 1153 12-generic 1251 - - - - 9-4-generic"
+)
+_GFX = dict(enumerate(_GFX_NAMES.split(), 0x22))
 
 _CPU_X86, _CPU_ARM, _CPU_POWERPC = 7, 12, 18
 _CPU_64, _CPU_64_32 = 0x01000000, 0x02000000
@@ -149,8 +102,8 @@ def gpu_architecture(machine: int, header: bytes) -> str:
     """
     flags = int.from_bytes(header[_FLAGS_AT : _FLAGS_AT + 4], "little")
     if machine == _AMD_GPU:
-        found = _GFX.get(flags & 0xFF)
-        return f"gfx{found}" if found else f"elf-{machine}"
+        found = _GFX.get(flags & 0xFF, "-")
+        return f"elf-{machine}" if found == "-" else f"gfx{found}"
     # The version of the ABI says where it is.
     is_new = header[_ABI_VERSION_AT] >= _NEW_ABI
     return f"sm_{flags >> 8 & 0xFF if is_new else flags & 0xFF}"

@@ -116,19 +116,16 @@ def _members_of(
         if _kind_of(member, data, path) in {"object", "fat"}:
 
             def read(member: Member = member) -> memoryview:
-                return _bytes_of(member, data, path)
+                if member.offset:
+                    return data[member.offset :][: member.size]
+                try:
+                    return map_file(_thin_path(member, path))
+                except FileNotFoundError as error:
+                    reason = f"{error.strerror}, though {path} names it"
+                    what = error.errno, reason, error.filename
+                    raise FileNotFoundError(*what) from None
 
             yield member.name, read
-
-
-def _bytes_of(member: Member, data: memoryview, path: str) -> memoryview:
-    if member.offset:
-        return data[member.offset :][: member.size]
-    try:
-        return map_file(_thin_path(member, path))
-    except FileNotFoundError as error:
-        reason = f"{error.strerror}, though {path} names it"
-        raise FileNotFoundError(error.errno, reason, error.filename) from None
 
 
 def matching_members(

@@ -66,11 +66,7 @@ class _Budget:
         self._path = path
 
     def take(self, size: int) -> None:
-        """Charge a member.
-
-        Raises:
-            FormatError: They are more than is believable.
-        """
+        """Charge a member, and refuse it if they are more than is believable."""
         self._left -= size
         if self._left < 0:
             reason = "its members inflate to more than is believable"
@@ -206,13 +202,15 @@ def _compressed_bundle(
     data: memoryview, start: int, path: str, budget: _Budget
 ) -> Members:
     version, method = unpack_from("<HH", data, start + 4)
-    layout = {1: "<8xI8x", 2: "<8xII8x", 3: "<8xQQ8x"}.get(version)
+    layout = {1: "<8xI8x", 2: "<8xI12x", 3: "<8xQ16x"}.get(version)
     if layout is None or method > 1:
         reason = f"a compressed bundle of version {version}, method {method}"
         raise UnsupportedError(reason, path=path, offset=start)
-    sizes = unpack_from(layout, data, start)
+    size: int = unpack_from(layout, data, start)[0]
     header = {1: 20, 2: 24, 3: 32}[version]
-    size = sizes[0] if version > 1 else _size_to_next(data, start)
+    if version == 1:  # which does not say it: up to the next one, or all
+        found = _COMPRESSED_HEADER.search(data, start + 1)
+        size = (found.start() if found else len(data)) - start
     payload = _part(data, start, size, path)[header:]
     try:
         inflated = inflate_data(inflate_zstd if method else inflate_zlib, payload)
@@ -227,12 +225,6 @@ def _compressed_bundle(
     except struct.error:
         raise _past_end(path, start) from None
     return start + max(size, header)
-
-
-def _size_to_next(data: memoryview, start: int) -> int:
-    """The size of a bundle that does not say it: up to the next one, or all."""
-    found = _COMPRESSED_HEADER.search(data, start + 1)
-    return (found.start() if found else len(data)) - start
 
 
 def _core_modules(data: memoryview, path: str) -> Iterator[Bundled]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.containers.inflation import PieceStream
 from gsym.errors import UnsupportedError
 
 TYPE_CHECKING = bool()
@@ -41,33 +42,10 @@ def inflate_cabinet(pieces: Iterable[Buffer]) -> Iterator[bytes]:
         raise UnsupportedError(reason)
     open_stream = libarchive.stream_reader
     try:
-        with open_stream(_Stream(pieces), "cab", block_size=_BLOCK) as archive:
+        with open_stream(PieceStream(pieces), "cab", block_size=_BLOCK) as archive:
             for file in archive:
                 yield from file.get_blocks(_PIECE)
                 return
     except libarchive.ArchiveError as error:
         raise ValueError(error.msg) from None
     raise ValueError("it contains no file")
-
-
-class _Stream:
-    """Pieces as a stream of `libarchive`."""
-
-    def __init__(self, pieces: Iterable[Buffer]) -> None:
-        self._pieces = iter(pieces)
-        self._left = memoryview(b"")
-
-    def seekable(self) -> bool:
-        return False
-
-    def readinto(self, target: Buffer) -> int:
-        while not self._left:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._left = memoryview(piece)
-        view = memoryview(target).cast("B")
-        count = min(len(view), len(self._left))
-        view[:count] = self._left[:count]
-        self._left = self._left[count:]
-        return count

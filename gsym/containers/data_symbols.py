@@ -31,7 +31,6 @@ class DataSymbol(NamedTuple):
 
 
 _TABLES = ((b".symtab", b".strtab"), (b".dynsym", b".dynstr"))
-_CLASS_AT, _CLASS_64 = 4, 2
 _WANTED_KINDS = frozenset({0, 1, 2, 10})  # NOTYPE, OBJECT, FUNC, GNU_IFUNC
 VARIABLES = frozenset({1})
 _FILE = 4
@@ -104,43 +103,29 @@ class SymbolNames:
 
     def find(self, name: bytes) -> list[tuple[int, int]]:
         """Start and size of the symbols of a name, with the default version or none."""
-        return [
-            places[at]
-            for texts, places in self._tables
-            for after in (b"\0", b"@@")
-            for at in _occurrences(texts, name + after)
-            if at in places
-        ]
-
-
-def _occurrences(texts: bytes, text: bytes) -> Iterator[int]:
-    at = texts.find(text)
-    while at >= 0:
-        yield at
-        at = texts.find(text, at + 1)
+        found = []
+        for texts, places in self._tables:
+            for text in (name + b"\0", name + b"@@"):
+                at = texts.find(text)
+                while at >= 0:
+                    found += [places[at]] if at in places else []
+                    at = texts.find(text, at + 1)
+        return found
 
 
 def _read(
     binary: ObjectFile, entries: memoryview, names: bytes, kinds: frozenset[int]
 ) -> Iterator[tuple[int, int, int, bytes]]:
     """Start, size, offset of the name, and file of each symbol of these types."""
-    order = ">" if binary.big_endian else "<"
-    is_wide = binary.data[_CLASS_AT] == _CLASS_64
-    entry = Struct(order + ("IBBHQQ" if is_wide else "IIIBBH"))
-    whole = len(entries) // entry.size * entry.size
     file = _NO_FILE
-    for fields in entry.iter_unpack(entries[:whole]):
-        if is_wide:
-            name, info, _, section, start, size = fields
-        else:
-            name, start, size, info, _, section = fields
+    for name, info, section, start, size in _entries(binary, entries):
         if info & 15 == _FILE:
             file = _raw(names, name)
             continue
         is_wanted = section not in _NO_SECTION and info & 15 in kinds
         if is_wanted and names[name : name + 2] not in _MAPPING:
-            start = (start + binary.bias) % UINT64_END
-            yield start, size, name, file if info >> 4 == _LOCAL else _NO_FILE
+            moved = (start + binary.bias) % UINT64_END
+            yield moved, size, name, file if info >> 4 == _LOCAL else _NO_FILE
 
 
 def _raw(names: bytes, name: int) -> bytes:
@@ -148,7 +133,6 @@ def _raw(names: bytes, name: int) -> bytes:
     return names[name : end if end >= 0 else len(names)]
 
 
-_ARM_SYMBOL = {False: Struct("<IIIBBH"), True: Struct(">IIIBBH")}
 _INSTRUCTION_SETS = {b"$t": True, b"$a": False}
 
 
@@ -161,12 +145,20 @@ def is_thumb_at(binary: ObjectFile, address: int) -> bool:
     entries, names = binary.section(b".symtab"), binary.section(b".strtab")
     if not binary.is_elf or entries is None or names is None:
         return True
-    entry = _ARM_SYMBOL[binary.big_endian]
-    whole = len(entries) // entry.size * entry.size
     nearest, is_thumb = -1, True
-    for name, value, _, _, _, _ in entry.iter_unpack(entries[:whole]):
+    for name, _, _, value, _ in _entries(binary, entries):
         if nearest < value <= address:
             text = bytes(names[name : name + 3])
             if text[:2] in _INSTRUCTION_SETS and text[2:] in {b"\0", b"."}:
                 nearest, is_thumb = value, _INSTRUCTION_SETS[text[:2]]
     return is_thumb
+
+
+def _entries(binary: ObjectFile, entries: memoryview) -> Iterator[tuple[int, ...]]:
+    """Offset of the name, info, section, value and size of each symbol in a table."""
+    order = ">" if binary.big_endian else "<"
+    entry = Struct(order + ("IBxHQQ" if binary.is_64 else "IIIBxH"))
+    fields = entry.iter_unpack(entries[: len(entries) // entry.size * entry.size])
+    if binary.is_64:
+        return fields
+    return ((name, info, at, value, size) for name, value, size, info, at in fields)

@@ -62,7 +62,9 @@ class Disassembler:
                 if start - address >= size:
                     return
                 text = f"{name} {operands}".rstrip()
-                target = self._target(name, operands)
+                is_branch = self._branch.fullmatch(name)
+                found = _TARGET.fullmatch(operands) if is_branch else None
+                target = int(found[1], 16) if found else None
                 yield Instruction(start - address, length, text, target)
                 at = start - address + length
             if at < min(size, len(code)):
@@ -71,12 +73,6 @@ class Disassembler:
                 text = f".byte {numbers} # Invalid instruction"
                 yield Instruction(at, len(wrong), text, None)
                 at += len(wrong)
-
-    def _target(self, name: str, operands: str) -> int | None:
-        if not self._branch.fullmatch(name):
-            return None
-        found = _TARGET.fullmatch(operands)
-        return int(found[1], 16) if found else None
 
 
 def disassembler_for(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from operator import itemgetter
 from struct import (
     Struct,
     error as StructError,  # noqa: N812 - an exception, named as one
@@ -159,10 +160,11 @@ _CLASS_AT, _ORDER_AT = 4, 5
 _ORDERS = {1: "<", 2: ">"}
 _IDENT_SIZE = 16
 # By class, 1 for 32 bits and 2 for 64: after e_entry, e_phoff to e_shnum; sh_info of a
-# section header; the fields of a program header.
+# section header; the fields of a program header, and which of them `ProgramHeader` has.
 _FILE_HEADERS = {1: (28, "IIIHHHHH"), 2: (32, "QQIHHHHH")}
 _INFO_AT = {1: 28, 2: 44}
 _ENTRIES = {1: "IIIIIIII", 2: "IIQQQQQQ"}
+_FIELDS = {1: itemgetter(0, 1, 4, 2, 5, 6), 2: itemgetter(0, 2, 5, 3, 6, 1)}
 _NOTE = "III"  # sizes of the name and of the contents, type
 _ALIGNMENT = 4  # of the parts of a note
 _EXECUTABLE = 1
@@ -222,7 +224,12 @@ def program_headers(data: memoryview, path: str | None) -> tuple[ProgramHeader, 
         raise FormatError("its class or byte order is unknown", path=path, offset=4)
     entry = Struct(order + _ENTRIES[bits])
     try:
-        start, count, size = _table(data, bits, order)
+        at, layout = _FILE_HEADERS[bits]
+        header = Struct(order + layout).unpack_from(data, at)
+        start, sections, _, _, size, count, _, _ = header
+        if count == _COUNT_IN_SECTION:
+            at = sections + _INFO_AT[bits]
+            (count,) = Struct(order + "I").unpack_from(data, at)
         if size < entry.size:
             reason = f"it cannot have {count} program headers of {size} bytes"
             raise FormatError(reason, path=path, offset=start)
@@ -232,7 +239,11 @@ def program_headers(data: memoryview, path: str | None) -> tuple[ProgramHeader, 
     except (struct.error, OverflowError) as error:
         reason = "its program headers reach past the file"
         raise FormatError(reason, path=path, offset=0) from error
-    return tuple([_program_header(fields, bits) for fields in found])
+    get = _FIELDS[bits]
+    return tuple(
+        ProgramHeader._make((*rest, bool(flags & _EXECUTABLE)))
+        for *rest, flags in map(get, found)
+    )
 
 
 def read_notes(data: memoryview, byteorder: str) -> Iterator[Note]:
@@ -267,23 +278,3 @@ def file_address(offset: int, segments: Sequence[Segment]) -> int | None:
                 return address
             other = address if other is None else other
     return other
-
-
-def _table(data: memoryview, bits: int, order: str) -> tuple[int, int, int]:
-    """Start of the program headers, how many there are, and the size of one."""
-    at, layout = _FILE_HEADERS[bits]
-    header = Struct(order + layout).unpack_from(data, at)
-    start, sections, _, _, size, count, _, _ = header
-    if count == _COUNT_IN_SECTION:
-        place = sections + _INFO_AT[bits]
-        (count,) = Struct(order + "I").unpack_from(data, place)
-    return start, count, size
-
-
-def _program_header(fields: tuple[int, ...], bits: int) -> ProgramHeader:
-    if bits == 1:
-        kind, offset, address, _, file_size, memory_size, flags, _ = fields
-    else:
-        kind, flags, offset, address, _, file_size, memory_size, _ = fields
-    is_executable = bool(flags & _EXECUTABLE)
-    return ProgramHeader(kind, offset, file_size, address, memory_size, is_executable)

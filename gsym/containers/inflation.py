@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from io import RawIOBase
 
 from gsym.containers.mapped_file import give_back, map_descriptor
 from gsym.containers.recognition import ZSTD_MAGICS
@@ -44,49 +45,36 @@ def inflate_one_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     return inflate_zlib(pieces, _GZIP_WINDOW)
 
 
-def inflate_zlib(pieces: Iterable[Buffer], window: int = 15) -> Iterator[bytes]:
-    """The contents of one zlib stream; bytes after it are ignored.
-
-    Raises:
-        ValueError: It is damaged.
-    """
-    zlib = _find_zlib()
-    decompressor = zlib.decompressobj(window)
-    try:
-        for piece in _sliced(pieces):  # what is left of one is copied each time
-            if decompressor.eof:
-                break
-            left: Buffer = piece
-            while left and not decompressor.eof:
-                yield decompressor.decompress(left, _MAX_PIECE)
-                left = decompressor.unconsumed_tail
-        while not decompressor.eof:
-            if not (inflated := decompressor.decompress(b"", _MAX_PIECE)):
-                break
-            yield inflated
-    except zlib.error as error:
-        raise ValueError(error) from error
-    if not decompressor.eof:
-        raise ValueError(_TRUNCATED)
-
-
 def inflate_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     """The contents of a gzip file, of all its members.
 
     Raises:
         ValueError: It is damaged.
     """
+    return inflate_zlib(pieces, _GZIP_WINDOW, is_one=False)
+
+
+def inflate_zlib(
+    pieces: Iterable[Buffer], window: int = 15, *, is_one: bool = True
+) -> Iterator[bytes]:
+    """The contents of zlib streams; bytes after it are ignored if it *is_one*.
+
+    Raises:
+        ValueError: One is damaged.
+    """
     zlib = _find_zlib()
-    decompressor = zlib.decompressobj(_GZIP_WINDOW)
+    decompressor = zlib.decompressobj(window)
     is_begun = False
     try:
-        for piece in _sliced(pieces):
+        for piece in _sliced(pieces):  # what is left of one is copied each time
             if not piece:
                 yield b""
             left: Buffer = piece
             while left:
                 if decompressor.eof:
-                    decompressor, is_begun = zlib.decompressobj(_GZIP_WINDOW), False
+                    if is_one:
+                        return
+                    decompressor, is_begun = zlib.decompressobj(window), False
                 inflated = decompressor.decompress(left, _MAX_PIECE)
                 is_begun = True
                 if inflated:
@@ -186,6 +174,31 @@ def _decompress(decompressor: Any, data: Buffer) -> Iterator[bytes]:
         if decompressor.needs_input or decompressor.eof:
             return
         data = b""
+
+
+class PieceStream(RawIOBase):
+    """Pieces as a file that is only read."""
+
+    def __init__(self, pieces: Iterable[Buffer]) -> None:
+        self._pieces = iter(pieces)
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, target: Buffer) -> int:
+        """Read the next bytes; their number, 0 at the end."""
+        while not self._left:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._left = memoryview(piece)
+        view = memoryview(target).cast("B")
+        count = min(len(view), len(self._left))
+        view[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count
 
 
 def _sliced(pieces: Iterable[Buffer]) -> Iterator[memoryview]:

@@ -16,8 +16,9 @@ drivers/firmware/efi/libstub/zboot-header.S of Linux.
 
 from __future__ import annotations
 
+import re
 import struct
-from itertools import chain
+from itertools import chain, islice
 
 from gsym.containers.inflation import (
     inflate_data,
@@ -27,6 +28,7 @@ from gsym.containers.inflation import (
     inflate_zstd,
 )
 from gsym.containers.lz4_frames import LEGACY_MAGIC, inflate_lz4
+from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import (
     KERNEL_ARM,
     KERNEL_BARE,
@@ -36,6 +38,7 @@ from gsym.containers.recognition import (
     inflater_of,
     kernel_form,
 )
+from gsym.errors import GsymError
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -66,8 +69,8 @@ _LEAST_KERNEL = 1 << 18  # bytes that a payload inflates to; other data has the 
 # Limit: Places in a kernel image at which a compressed kernel may start
 _MOST_PLACES = 64
 _MOST_LOADER = 1 << 18  # bytes of code that inflates a kernel
-_ELF, _MIPS, _EXECUTABLE, _IS_CODE = b"\x7fELF", 8, 2, 4
-_KERNEL_SECTIONS = (b".appended_dtb\0", b".image\0")  # of the program of MIPS
+_ELF, _MIPS, _EXECUTABLE = b"\x7fELF", 8, 2
+_KERNEL_SECTIONS = (b".appended_dtb", b".image")  # of the program of MIPS
 
 
 class _Machine(NamedTuple):
@@ -161,7 +164,11 @@ def _inflate_payload(payload: Iterator[Buffer], size: int = 0) -> Iterator[bytes
 def _unpacked(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     """The kernel behind the code that inflates it, whose place nothing says."""
     image = b"".join(map(bytes, pieces))
-    places = sorted((at, magic) for magic in _PAYLOADS for at in _places(image, magic))
+    places = sorted(
+        (found.start(), magic)
+        for magic in _PAYLOADS
+        for found in islice(re.finditer(re.escape(magic), image), _MOST_PLACES)
+    )
     for at, magic in places[:_MOST_PLACES]:
         kernel = _PAYLOADS[magic]((memoryview(image)[at:],))
         try:
@@ -171,15 +178,6 @@ def _unpacked(pieces: Iterable[Buffer]) -> Iterator[bytes]:
         if len(first) >= _LEAST_KERNEL:
             return chain((first,), kernel)
     raise ValueError("no kernel compressed by gzip, xz, zstd, lz4 or lzma is in it")
-
-
-def _places(image: bytes, magic: bytes) -> Iterator[int]:
-    at = image.find(magic)
-    for _ in range(_MOST_PLACES):
-        if at < 0:
-            return
-        yield at
-        at = image.find(magic, at + 1)
 
 
 def _as_elf(machine: _Machine, kernel: Iterator[bytes]) -> Iterator[bytes]:
@@ -208,27 +206,17 @@ def _as_elf(machine: _Machine, kernel: Iterator[bytes]) -> Iterator[bytes]:
 
 def _loader_of(image: memoryview) -> _Machine | None:
     """The processor of an ELF file of MIPS that has a kernel in it; None for others."""
-    head = bytes(image[:64])
-    if not head.startswith(_ELF) or len(head) < 64:  # noqa: PLR2004 - of an ELF header
-        return None
-    is_64, order = head[4] == 2, "<" if head[5] == 1 else ">"  # noqa: PLR2004
-    word = "Q" if is_64 else "I"
-    kind, number, *_ = struct.unpack_from(f"{order}2H", head, 16)
-    if (kind, number) != (_EXECUTABLE, _MIPS):
-        return None
-    table = struct.unpack_from(f"{order}{word}", head, 40 if is_64 else 32)[0]
-    size, count, names = struct.unpack_from(f"{order}3H", head, 58 if is_64 else 46)
-    section = struct.Struct(f"{order}2I4{word}")
-    code, found = 0, b""
-    for at in range(table, table + size * count, max(size, 1)):
-        if at + section.size > len(image):
-            return None
-        _, _, flags, _, offset, length = section.unpack_from(image, at)
-        code += length if flags & _IS_CODE else 0
-        if at == table + size * names:
-            found = bytes(image[offset : offset + min(length, 1 << 16)])
-    has_kernel = code < _MOST_LOADER and any(map(found.__contains__, _KERNEL_SECTIONS))
-    return _Machine(_MIPS, is_64, order) if has_kernel else None
+    try:
+        with ObjectFile(image, "") as file:
+            size = sum(end - start for _, start, end in file.code_sections())
+            has_kernel = any(map(file.has_section, _KERNEL_SECTIONS))
+            is_loader = file.is_elf and file.machine == _MIPS and size < _MOST_LOADER
+            order = ">" if file.big_endian else "<"
+            return (
+                _Machine(_MIPS, file.is_64, order) if is_loader and has_kernel else None
+            )
+    except GsymError:
+        return None  # damaged
 
 
 def _first(pieces: Iterator[Buffer], size: int) -> bytes:

@@ -5,9 +5,14 @@ Source: LZ4 frame format 1.6.4, LZ4 block format.
 
 from __future__ import annotations
 
+from io import BufferedReader
+
+from gsym.containers.inflation import PieceStream
+
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import IO
 
     from typing_extensions import Buffer
 
@@ -20,7 +25,9 @@ _WINDOW = 1 << 16  # bytes before a block to which it may refer
 _MAX_BLOCK = 4 << 20
 _MAX_LEGACY_BLOCK = 8 << 20
 _MORE, _MIN_MATCH = 15, 4
+_WORD = 4
 _TRUNCATED = "it is truncated"
+_UNKNOWN = "its version or dictionary is not known"
 
 
 def inflate_lz4(pieces: Iterable[Buffer]) -> Iterator[bytes]:
@@ -29,87 +36,60 @@ def inflate_lz4(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     Raises:
         ValueError: One is damaged. Checksums are not compared.
     """
-    held = _Held(pieces)
-    if held.take(len(MAGIC)) == LEGACY_MAGIC:
-        yield from _legacy_frame(held)
+    stream = BufferedReader(PieceStream(pieces))
+    magic = _take(stream, len(MAGIC))
+    if magic == LEGACY_MAGIC:
+        yield from _legacy_frame(stream)
         return
-    held.used -= len(MAGIC)
-    yield from _frame(held)
-    while held.take(len(MAGIC), may_end=True) == MAGIC:
-        held.used -= len(MAGIC)
-        yield from _frame(held)
+    if magic != MAGIC:
+        raise ValueError(_UNKNOWN)
+    while magic == MAGIC:
+        yield from _frame(stream)
+        magic = stream.read(len(MAGIC))
 
 
-class _Held:
-    """Bytes from pieces, as many as are asked for."""
-
-    def __init__(self, pieces: Iterable[Buffer]) -> None:
-        self._pieces = iter(pieces)
-        self._data = bytearray()
-        self.used = 0
-
-    def take(self, size: int, *, may_end: bool = False) -> bytes:
-        """The next bytes.
-
-        Raises:
-            ValueError: There are fewer.
-        """
-        while len(self._data) - self.used < size:
-            piece = next(self._pieces, None)
-            if piece is None:
-                if may_end:
-                    return b""
-                raise ValueError(_TRUNCATED)
-            del self._data[: self.used]
-            self.used = 0
-            self._data += piece
-        self.used += size
-        return bytes(self._data[self.used - size : self.used])
-
-    def number(self) -> int:
-        """The next 4 bytes as a number."""
-        return int.from_bytes(self.take(4), "little")
+def _take(stream: IO[bytes], size: int) -> bytes:
+    """The next bytes, of which none may be missing."""
+    data = stream.read(size)
+    if len(data) < size:
+        raise ValueError(_TRUNCATED)
+    return data
 
 
-def _frame(held: _Held) -> Iterator[bytes]:
-    magic, flags = held.take(len(MAGIC)), held.take(2)[0]
-    if magic != MAGIC or flags & _VERSION_MASK != _VERSION or flags & _DICTIONARY:
-        raise ValueError("its version or dictionary is not known")
-    held.take(8 if flags & _SIZE else 0)
-    held.take(1)
+def _frame(stream: IO[bytes]) -> Iterator[bytes]:
+    """The contents of a frame, after its magic number."""
+    flags = _take(stream, 2)[0]
+    if flags & _VERSION_MASK != _VERSION or flags & _DICTIONARY:
+        raise ValueError(_UNKNOWN)
+    _take(stream, 9 if flags & _SIZE else 1)
     window = bytearray()
-    while size := held.number():
-        block = held.take(min(size & ~_STORED, _MAX_BLOCK + 1))
+    while size := int.from_bytes(_take(stream, _WORD), "little"):
+        block = _take(stream, min(size & ~_STORED, _MAX_BLOCK + 1))
         if len(block) > _MAX_BLOCK:
             raise ValueError("a block is too large")
         if flags & _BLOCK_CHECKSUM:
-            held.take(4)
+            _take(stream, _WORD)
         if flags & _INDEPENDENT:
             window.clear()
         before = len(window)
         if size & _STORED:
             window += block
         else:
-            try:
-                _inflate_block(block, window)
-            except IndexError:
-                raise ValueError(_TRUNCATED) from None
+            _inflate_block(block, window)
         yield bytes(window[before:])
         del window[:-_WINDOW]
     if flags & _CHECKSUM:
-        held.take(4)
+        _take(stream, _WORD)
 
 
-def _legacy_frame(held: _Held) -> Iterator[bytes]:
-    while size := int.from_bytes(held.take(4, may_end=True), "little"):
+def _legacy_frame(stream: IO[bytes]) -> Iterator[bytes]:
+    while len(word := stream.read(_WORD)) == _WORD and any(word):
+        size = int.from_bytes(word, "little")
         # Random data is a little longer when it is compressed.
         if size > _MAX_LEGACY_BLOCK + _MAX_LEGACY_BLOCK // 128:
             raise ValueError("a block is too large")
         output = bytearray()
-        try:
-            _inflate_block(held.take(size), output, _MAX_LEGACY_BLOCK)
-        except IndexError:
-            raise ValueError(_TRUNCATED) from None
+        _inflate_block(_take(stream, size), output, _MAX_LEGACY_BLOCK)
         yield bytes(output)
 
 
@@ -120,10 +100,7 @@ def inflate_lz4_block(block: bytes, size: int) -> bytes:
         ValueError: It is damaged, or does not inflate to *size* bytes.
     """
     output = bytearray()
-    try:
-        _inflate_block(block, output, size)
-    except IndexError:
-        raise ValueError(_TRUNCATED) from None
+    _inflate_block(block, output, size)
     if len(output) != size:
         raise ValueError(f"it does not have {size} bytes as declared")
     return bytes(output)
@@ -133,10 +110,18 @@ def _inflate_block(block: bytes, output: bytearray, most: int = _MAX_BLOCK) -> N
     """Append the contents of a block.
 
     Raises:
-        ValueError: It is damaged.
-        IndexError: It is cut.
+        ValueError: It is damaged or cut.
     """
-    most += len(output)
+    try:
+        at = _inflate_sequences(block, output, most + len(output))
+    except IndexError:
+        raise ValueError(_TRUNCATED) from None
+    if at != len(block):
+        raise ValueError(_TRUNCATED)
+
+
+def _inflate_sequences(block: bytes, output: bytearray, most: int) -> int:
+    """Append the contents of a block; returns its end."""
     at, end = 0, len(block)
     while at < end:
         token = block[at]
@@ -156,8 +141,7 @@ def _inflate_block(block: bytes, output: bytearray, most: int = _MAX_BLOCK) -> N
         else:
             repeats = -(-size // distance)
             output += (output[start:] * repeats)[:size]
-    if at != end:
-        raise ValueError(_TRUNCATED)
+    return at
 
 
 def _length(block: bytes, at: int, length: int) -> tuple[int, int]:

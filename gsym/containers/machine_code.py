@@ -19,31 +19,23 @@ if TYPE_CHECKING:
     CData = Any  # a cffi object
 
 _INSTRUCTION_SETS = {
-    "x86_64": lib.GSYM_INSTRUCTIONS_X86_64,
-    "x86_64h": lib.GSYM_INSTRUCTIONS_X86_64,
-    "aarch64": lib.GSYM_INSTRUCTIONS_AARCH64,
-    "aarch64_be": lib.GSYM_INSTRUCTIONS_AARCH64,
-    "arm64": lib.GSYM_INSTRUCTIONS_AARCH64,
-    "arm64e": lib.GSYM_INSTRUCTIONS_AARCH64,
-    "arm64_32": lib.GSYM_INSTRUCTIONS_AARCH64,
-    "i386": lib.GSYM_INSTRUCTIONS_X86,
-    "riscv32": lib.GSYM_INSTRUCTIONS_RISCV,
-    "riscv64": lib.GSYM_INSTRUCTIONS_RISCV,
-    "s390x": lib.GSYM_INSTRUCTIONS_S390,
-    "powerpc": lib.GSYM_INSTRUCTIONS_POWERPC,
-    "powerpc64": lib.GSYM_INSTRUCTIONS_POWERPC,
-    "powerpcle": lib.GSYM_INSTRUCTIONS_POWERPC_LE,
-    "powerpc64le": lib.GSYM_INSTRUCTIONS_POWERPC_LE,
-    "ppc": lib.GSYM_INSTRUCTIONS_POWERPC,
-    "ppc64": lib.GSYM_INSTRUCTIONS_POWERPC,
-    "mips": lib.GSYM_INSTRUCTIONS_MIPS,
-    "mips64": lib.GSYM_INSTRUCTIONS_MIPS,
-    "mipsel": lib.GSYM_INSTRUCTIONS_MIPS_LE,
-    "mips64el": lib.GSYM_INSTRUCTIONS_MIPS_LE,
-    **dict.fromkeys(
-        ("arm", "armeb", "armv6", "armv7", "armv7k", "armv7s", "armv6m", "thumb"),
-        lib.GSYM_INSTRUCTIONS_ARM,
-    ),
+    name: number
+    for number, names in (
+        (lib.GSYM_INSTRUCTIONS_X86_64, "x86_64 x86_64h"),
+        (lib.GSYM_INSTRUCTIONS_AARCH64, "aarch64 aarch64_be arm64 arm64e arm64_32"),
+        (lib.GSYM_INSTRUCTIONS_X86, "i386"),
+        (lib.GSYM_INSTRUCTIONS_RISCV, "riscv32 riscv64"),
+        (lib.GSYM_INSTRUCTIONS_S390, "s390x"),
+        (lib.GSYM_INSTRUCTIONS_POWERPC, "powerpc powerpc64 ppc ppc64"),
+        (lib.GSYM_INSTRUCTIONS_POWERPC_LE, "powerpcle powerpc64le"),
+        (lib.GSYM_INSTRUCTIONS_MIPS, "mips mips64"),
+        (lib.GSYM_INSTRUCTIONS_MIPS_LE, "mipsel mips64el"),
+        (
+            lib.GSYM_INSTRUCTIONS_ARM,
+            "arm armeb armv6 armv7 armv7k armv7s armv6m thumb",
+        ),
+    )
+    for name in names.split()
 }
 _X86 = frozenset({lib.GSYM_INSTRUCTIONS_X86_64, lib.GSYM_INSTRUCTIONS_X86})
 _DECODED = frozenset({lib.GSYM_INSTRUCTIONS_X86_64, lib.GSYM_INSTRUCTIONS_AARCH64})
@@ -103,8 +95,9 @@ class MachineCode:
 
         True unless the code before it is known, and is no call.
         """
-        is_one = 0 <= address <= UINT64_MAX
-        return not is_one or bool(lib.gsym_code_may_return(self.handle, address))
+        if not 0 <= address <= UINT64_MAX:
+            return True
+        return bool(lib.gsym_code_may_return(self.handle, address))
 
     def is_known(self, address: int) -> bool:
         """Whether the code before a link-time address tells if a call ends there."""

@@ -11,6 +11,11 @@ import sys
 from gsym.engine.native import ffi
 from gsym.errors import FormatError
 
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BLOCK = 4 << 20
 _by_libc: set[int] = set()  # addresses of the maps that `_map_by_libc` made
 
 
@@ -114,6 +119,13 @@ def give_back(data: memoryview, start: int, size: int) -> None:
         begin &= -mmap.PAGESIZE
         if begin < end:
             owner.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+def blocks(data: memoryview) -> Iterator[memoryview]:
+    """The parts of a complete mapped file, whose pages are given back one by one."""
+    for start in range(0, len(data), _BLOCK):
+        yield data[start : start + _BLOCK]
+        give_back(data, start, _BLOCK)
 
 
 def copy_of(data: memoryview) -> memoryview:

@@ -78,6 +78,18 @@ class ObjectFile:
         )
         self._header: Any = ffi.new("gsym_object_header *")
         lib.gsym_object_header_get(self.handle, self._header)
+        container = self._header.format
+        self.is_elf: bool = container == lib.GSYM_OBJECT_ELF
+        self.is_macho: bool = container == lib.GSYM_OBJECT_MACHO
+        self.is_wasm: bool = container == lib.GSYM_OBJECT_WASM
+        # whether addresses have 64 bits
+        self.is_64: bool = bool(self._header.is_64)
+        # the byte order of the target, also used for the output
+        self.big_endian: bool = bool(self._header.big_endian)
+        # whether its sections were given addresses here, one after the other
+        self.is_relocatable: bool = bool(self._header.is_relocatable)
+        # the number of the machine that it is for: e_machine, cputype, Machine
+        self.machine: int = self._header.machine
 
     def __enter__(self) -> Self:
         return self
@@ -111,44 +123,9 @@ class ObjectFile:
         return counts
 
     @property
-    def is_elf(self) -> bool:
-        """Whether its container is ELF."""
-        return bool(self._header.format == lib.GSYM_OBJECT_ELF)
-
-    @property
-    def is_macho(self) -> bool:
-        """Whether its container is Mach-O."""
-        return bool(self._header.format == lib.GSYM_OBJECT_MACHO)
-
-    @property
-    def is_wasm(self) -> bool:
-        """Whether it is a WebAssembly module."""
-        return bool(self._header.format == lib.GSYM_OBJECT_WASM)
-
-    @property
-    def big_endian(self) -> bool:
-        """The byte order of the target, also used for the output."""
-        return bool(self._header.big_endian)
-
-    @property
-    def is_64(self) -> bool:
-        """Whether addresses have 64 bits."""
-        return bool(self._header.is_64)
-
-    @property
-    def is_relocatable(self) -> bool:
-        """Whether its sections were given addresses here, one after the other."""
-        return bool(self._header.is_relocatable)
-
-    @property
     def base_address(self) -> int | None:
         """The address of the image at link time; 0 in a relocatable file."""
         return self._header.base_address if self._header.has_base_address else None
-
-    @property
-    def machine(self) -> int:
-        """The number of the machine that it is for: e_machine, cputype, Machine."""
-        return int(self._header.machine)
 
     @property
     def symbol_table_size(self) -> int:
@@ -165,25 +142,19 @@ class ObjectFile:
         return ", ".join(text for kind, text in _UNREAD.items() if kinds & kind)
 
     @property
-    def section_count(self) -> int:
-        """The maximum number of sections, which the engine numbers from 0."""
-        return int(self._header.section_count)
-
-    @property
     def architecture(self) -> str:
         """The architecture as LLVM's target triples name it."""
-        header = self._header
-        if header.format == lib.GSYM_OBJECT_MACHO:
-            return architectures.macho_architecture(header.machine, header.machine_kind)
-        if header.format == lib.GSYM_OBJECT_PE:
-            return architectures.pe_architecture(header.machine)
+        machine = self.machine
+        if self.is_macho:
+            kind = self._header.machine_kind
+            return architectures.macho_architecture(machine, kind)
         if self.is_wasm:
             return "wasm32"
-        if header.machine in architectures.GPUS and header.is_64:
-            return architectures.gpu_architecture(header.machine, bytes(self.data[:64]))
-        return architectures.elf_architecture(
-            header.machine, bool(header.is_64), bool(header.big_endian)
-        )
+        if not self.is_elf:
+            return architectures.pe_architecture(machine)
+        if machine in architectures.GPUS and self.is_64:
+            return architectures.gpu_architecture(machine, bytes(self.data[:64]))
+        return architectures.elf_architecture(machine, self.is_64, self.big_endian)
 
     @property
     def uuid(self) -> bytes:
@@ -217,11 +188,8 @@ class ObjectFile:
     @property
     def code_extent(self) -> tuple[int, int] | None:
         """Start of the first section with code, end of the last one; None for none."""
-        sections = list(self.code_sections())
-        if not sections:
-            return None
-        _, starts, ends = zip(*sections, strict=True)
-        return min(starts), max(ends)
+        ranges = [(start, end) for _, start, end in self.code_sections()]
+        return (min(ranges)[0], max(end for _, end in ranges)) if ranges else None
 
     def function_starts(self) -> list[int]:
         """Link-time addresses where functions start by its unwind tables, ascending."""
@@ -240,13 +208,8 @@ class ObjectFile:
         """The sections of an ELF file that are loaded."""
         for name, section in self._sections() if self.is_elf else ():
             if section.flags & _SHF_ALLOC:
-                yield LoadedSection(
-                    name,
-                    section.address,
-                    section.memory_size,
-                    section.flags & _ACCESS,
-                    section.type,
-                )
+                place = section.address, section.memory_size
+                yield LoadedSection(name, *place, section.flags & _ACCESS, section.type)
 
     def code(self) -> Iterator[memoryview]:
         """The contents of each section with code; of a debug file there are none."""
@@ -332,16 +295,9 @@ class ObjectFile:
         They end with the section, and are empty if there is no section with code, or
         its bytes are not in the file, as in files with debug information only.
         """
-        section: Any = ffi.new("gsym_object_section *")
-        for index in range(self.section_count):
-            self._call(lib.gsym_object_section_at, self.handle, index, section)
-            is_stored = section.compression == lib.GSYM_COMPRESSION_NONE
-            if not section.holds_code or not is_stored:
-                continue
-            held = min(section.size, section.memory_size)
-            if section.address <= address < section.address + held:
-                start = section.offset + address - section.address
-                return self.data[start : min(start + size, section.offset + held)]
+        for start, contents in self.placed_code():
+            if start <= address < start + len(contents):
+                return contents[address - start :][:size]
         return memoryview(b"")
 
     def section_size(self, name: bytes) -> int:

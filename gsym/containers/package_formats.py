@@ -2,7 +2,8 @@
 
 A Debian package, deb(5), is an ar archive with data.tar in it; an RPM package has a
 lead, two headers and a cpio archive (LSB 5.0, 22; cpio(5), "New ASCII Format"). Both
-archives are compressed. The functions raise ValueError for what is damaged.
+archives are compressed. The functions raise ValueError for what is damaged in an RPM
+package.
 """
 
 from __future__ import annotations
@@ -11,20 +12,16 @@ import os
 import stat
 import struct
 
+from gsym.containers.archive import Member, list_members
+from gsym.containers.mapped_file import map_file
 from gsym.engine.native import zero_ended
-from gsym.records import NamedTuple
+from gsym.errors import FormatError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from typing import IO
 
-    from typing_extensions import Self
-
-_AR = b"!<arch>\n"
-_AR_HEADER = struct.Struct("16s32x10s2s")  # name, size, mark
-_AR_MARK = b"`\n"
-_MAX_AR_MEMBERS = 100  # usually three
 _RPM_LEAD = 96
 _RPM_HEADER = struct.Struct(">4s4xII")  # magic, number of entries, bytes of values
 _RPM_MAGIC = b"\x8e\xad\xe8\x01"
@@ -39,21 +36,12 @@ _MAX_NAME = 1 << 16
 _PIECE = 1 << 20
 
 
-def seek_data_of_deb(file: IO[bytes]) -> int:
-    """Go to the start of data.tar in a Debian package; return its size."""
-    file.seek(len(_AR))
-    for _ in range(_MAX_AR_MEMBERS):
-        header = file.read(_AR_HEADER.size)
-        if len(header) < _AR_HEADER.size:
-            break
-        name, digits, mark = _AR_HEADER.unpack(header)
-        if mark != _AR_MARK or not digits.strip().isdigit():
-            raise ValueError("a member of the package has no valid header")
-        size = int(digits)
-        if name.startswith(b"data.tar"):
-            return size
-        file.seek(size + size % 2, os.SEEK_CUR)
-    raise ValueError("the package has no data.tar")
+def data_of_deb(path: str) -> Member:
+    """The place of data.tar in a Debian package."""
+    for member in list_members(map_file(path), path):
+        if member.name.startswith("data.tar"):
+            return member
+    raise FormatError("the package has no data.tar", path=path)
 
 
 def seek_data_of_rpm(file: IO[bytes]) -> None:
@@ -70,44 +58,13 @@ def seek_data_of_rpm(file: IO[bytes]) -> None:
     file.seek(at)
 
 
-class CpioFile(NamedTuple):
-    """A file in a cpio archive: its path, its size, and what reads it."""
+def cpio_files(
+    read: Callable[[int], bytes],
+) -> Iterator[tuple[str, int, Generator[bytes]]]:
+    """Name, size and contents of each regular file in a cpio archive, in order.
 
-    name: str
-    size: int
-    reader: CpioReader
-
-
-class CpioReader:
-    """Reads a file in a cpio archive, from a stream of the archive."""
-
-    def __init__(self, read: Callable[[int], bytes], size: int) -> None:
-        self._read = read
-        self._left = size
-
-    def read(self, size: int = _PIECE) -> bytes:
-        """The next bytes; b"" at the end."""
-        wanted = min(size, self._left)
-        data = self._read(wanted)
-        if len(data) < wanted:
-            raise ValueError("a file of the package is truncated")
-        self._left -= wanted
-        return data
-
-    def close(self) -> None:
-        """Skip the rest."""
-        while self.read():
-            pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def cpio_files(read: Callable[[int], bytes]) -> Iterator[CpioFile]:
-    """The regular files in a cpio archive, in order."""
+    *read* is that of a stream of the archive. Of contents, what is not read is skipped.
+    """
     while True:
         header = _exactly(read, _CPIO_HEADER)
         if header[:6] not in _CPIO_MAGICS:
@@ -124,11 +81,24 @@ def cpio_files(read: Callable[[int], bytes]) -> Iterator[CpioFile]:
         if name == _CPIO_END:
             return
         size = fields[_SIZE]
-        reader = CpioReader(read, size)
+        pieces = _pieces(read, size)
         if stat.S_ISREG(fields[_MODE]):
-            yield CpioFile(name, size, reader)
-        reader.close()
+            yield name, size, pieces
+        for _ in pieces:
+            pass
         _exactly(read, -size % _CPIO_ALIGNMENT)
+
+
+def _pieces(read: Callable[[int], bytes], size: int) -> Generator[bytes]:
+    """The next bytes of an archive, in pieces; once begun, it reads all of them."""
+    try:
+        while size:
+            piece = _exactly(read, min(size, _PIECE))
+            size -= len(piece)
+            yield piece
+    finally:
+        while size:
+            size -= len(_exactly(read, min(size, _PIECE)))
 
 
 def _exactly(read: Callable[[int], bytes], size: int) -> bytes:

@@ -189,9 +189,16 @@ def recognise(head: bytes) -> str:
     if head.startswith(_FAT_MAGIC):
         count = int.from_bytes(head[4:8], "big")
         return "fat" if count < _FEWEST_JAVA_VERSION else "Java class"
-    if _is_coff(head):
+    # A COFF object file has no magic number.
+    if head[_BIG_CLASS_AT:].startswith(_BIG_CLASS):
+        is_coff = head.startswith(_BIG_MAGIC)
+    else:
+        is_coff = head[:2] in _COFF_MACHINES and head[_OPTIONAL_SIZE_AT:][:2] == b"\0\0"
+    if is_coff:
         return "object"
-    return "breakpad" if _is_breakpad(head) else ""
+    text = head.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n \t")
+    is_breakpad = text.startswith(_BREAKPAD_RECORDS) or b"\n" + _BREAKPAD_MODULE in text
+    return "breakpad" if is_breakpad else ""
 
 
 def kernel_form(head: bytes) -> int:
@@ -210,18 +217,6 @@ def inflater_of(head: Buffer) -> Callable[[Iterable[Buffer]], Iterator[bytes]] |
     from gsym.containers.compression import INFLATERS
 
     return INFLATERS[kind]
-
-
-def _is_coff(head: bytes) -> bool:
-    """Whether it starts as a COFF object file does, which has no magic number."""
-    if head[_BIG_CLASS_AT:].startswith(_BIG_CLASS):
-        return head.startswith(_BIG_MAGIC)
-    return head[:2] in _COFF_MACHINES and head[_OPTIONAL_SIZE_AT:][:2] == b"\0\0"
-
-
-def _is_breakpad(head: bytes) -> bool:
-    text = head.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n \t")
-    return text.startswith(_BREAKPAD_RECORDS) or b"\n" + _BREAKPAD_MODULE in text
 
 
 def refuse(kind: str, path: str) -> NoReturn:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
-from functools import partial
+from contextlib import closing, contextmanager
+from io import BufferedReader
 from itertools import chain
 from struct import Struct
 
 from gsym.containers.cabinet import inflated_name
-from gsym.containers.inflation import believable_size, limited
-from gsym.containers.package_formats import (
-    cpio_files,
-    seek_data_of_deb,
-    seek_data_of_rpm,
-)
+from gsym.containers.inflation import PieceStream, believable_size, limited
+from gsym.containers.package_formats import cpio_files, data_of_deb, seek_data_of_rpm
 from gsym.containers.recognition import (
     COMPRESSED,
     PACKAGES,
@@ -28,8 +24,7 @@ from gsym.store.layout import name_problem
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from tarfile import TarFile, TarInfo
+    from collections.abc import Generator, Iterable, Iterator
     from typing import IO, Any
     from zipfile import ZipFile, ZipInfo
 
@@ -88,7 +83,7 @@ def inflate_file(path: str, folder: str, most: int = MOST_INFLATED) -> str:
     return target
 
 
-def pieces_of(file: IO[bytes]) -> Iterator[bytes]:
+def pieces_of(file: IO[bytes]) -> Generator[bytes]:
     """The rest of an open file, in pieces."""
     while piece := file.read(_PIECE):
         yield piece
@@ -142,27 +137,14 @@ _ZIP_END_SEARCHED = (1 << 16) + _ZIP_END.size + _ZIP64_END.size
 _LARGEST_ENTRY = 46 + 1024  # bytes of a directory entry: header, name, extra fields
 
 
-class ArchivedFile:
-    """A file in an archive.
+class ArchivedFile(NamedTuple):
+    """A file in an archive."""
 
-    Attributes:
-        name: Path in the archive.
-        size: Its size in bytes, as declared by the archive.
-    """
-
-    def __init__(
-        self,
-        archive: str,
-        name: str,
-        size: int,
-        most: int,
-        open_member: Callable[[], IO[bytes]],
-    ) -> None:
-        self.name = name
-        self.size = size
-        self._label = f"{archive}: {name}"
-        self._most = most
-        self._open = open_member
+    name: str  # path in the archive
+    size: int  # its size in bytes, as declared by the archive
+    label: str  # the archive and its name, for errors
+    most: int  # bytes that it may have
+    pieces: Generator[bytes]  # its contents, which are read once
 
     def extract(self, folder: str, magic: bytes = b"", inflated: int = 0) -> str:
         """Write it to a new file in *folder*, under its own name; return its path.
@@ -186,8 +168,9 @@ class ArchivedFile:
 
     def write(self, target: str, magic: bytes = b"", inflated: int = 0) -> bool:
         """Write it to a new file; whether it starts with *magic*. As `extract`."""
-        with _archive_errors(self._label), self._open() as source:
-            pieces, most = pieces_of(source), self._most
+        most = self.most
+        with _archive_errors(self.label), closing(self.pieces) as given:
+            pieces: Iterator[bytes] = given
             first = next(pieces, b"")
             inflate = inflater_of(first[:_HEADER_SIZE])
             if inflated and inflate is not None:
@@ -195,7 +178,7 @@ class ArchivedFile:
                 first, most = next(pieces, b""), believable_size(self.size, inflated)
             if not first.startswith(magic):
                 return False
-            size = write_limited(chain((first,), pieces), target, most, self._label)
+            size = write_limited(chain((first,), pieces), target, most, self.label)
             if size < self.size and not inflated:
                 os.unlink(target)
                 raise ValueError("a member is shorter than declared")
@@ -257,18 +240,30 @@ def _zip_members(path: str, most: int) -> Iterator[ArchivedFile]:
             mode = info.external_attr >> 16  # Unix mode, 0 if made on another system
             if info.filename.endswith("/") or (S_IFMT(mode) and not S_ISREG(mode)):
                 continue
-            most = believable_size(info.compress_size, info.file_size)
-            open_member = partial(_open_in_zip, archive, info)
-            yield ArchivedFile(path, info.filename, info.file_size, most, open_member)
+            pieces = _pieces_in_zip(archive, info)
+            packed, size = info.compress_size, info.file_size
+            yield _archived(path, info.filename, size, packed, pieces)
 
 
-def _open_in_zip(archive: ZipFile, info: ZipInfo) -> IO[bytes]:
+def _archived(
+    archive: str, name: str, size: int, packed: int, pieces: Generator[bytes]
+) -> ArchivedFile:
+    """A file that is in *packed* bytes of an archive, or fewer.
+
+    Holes and zeros take almost no space.
+    """
+    most = believable_size(packed, size)
+    return ArchivedFile(name, size, f"{archive}: {name}", most, pieces)
+
+
+def _pieces_in_zip(archive: ZipFile, info: ZipInfo) -> Generator[bytes]:
     from zipfile import ZIP_DEFLATED, ZIP_STORED
 
     # The library inflates all that it reads of other kinds, to any size.
     if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
         raise NotImplementedError("a member is not compressed with deflate")
-    return archive.open(info)
+    with archive.open(info) as file:
+        yield from pieces_of(file)
 
 
 def _check_zip_directory(path: str, most: int) -> None:
@@ -309,56 +304,41 @@ def _check_zip_overlaps(infos: Iterable[ZipInfo], path: str) -> None:
 def _tar_members(path: str, *, is_package: bool) -> Iterator[ArchivedFile]:
     import tarfile
 
-    packed = os.path.getsize(path)
+    size = packed = os.path.getsize(path)
     with open(path, "rb", buffering=0) as file:
-        size = seek_data_of_deb(file) if is_package else packed
-        stream: Any = _TarStream(_contents(file, size))
-        with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
+        if is_package:
+            _, start, size, _ = data_of_deb(path)
+            file.seek(start)
+        stream = _HeaderStream(_contents(file, size))
+        with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as opened:
+            archive: Any = opened
             for info in archive:
                 stream.budget = info.size + _MAX_TAR_HEADER
                 if info.isreg():
-                    open_member = partial(_open_in_tar, archive, info)
-                    # Holes and zeros take almost no space in an archive.
-                    most = believable_size(packed, info.size)
-                    yield ArchivedFile(path, info.name, info.size, most, open_member)
-                vars(archive)["members"].clear()  # tarfile would keep all of them
+                    pieces = pieces_of(archive.extractfile(info))
+                    yield _archived(path, info.name, info.size, packed, pieces)
+                archive.members.clear()  # tarfile would keep all of them
 
 
 def _rpm_members(path: str) -> Iterator[ArchivedFile]:
     packed = os.path.getsize(path)
     with open(path, "rb", buffering=0) as file:
         seek_data_of_rpm(file)
-        stream = _TarStream(_contents(file, packed))
-        for found in cpio_files(stream.read):
-            stream.budget = found.size + _MAX_TAR_HEADER
-            most = believable_size(packed, found.size)
-            open_member = partial(getattr, found, "reader")
-            yield ArchivedFile(path, found.name, found.size, most, open_member)
+        stream = _HeaderStream(_contents(file, packed))
+        for name, size, pieces in cpio_files(stream.read):
+            stream.budget = size + _MAX_TAR_HEADER
+            yield _archived(path, name, size, packed, pieces)
 
 
-def _open_in_tar(archive: TarFile, info: TarInfo) -> IO[bytes]:
-    file = archive.extractfile(info)
-    if file is None:
-        raise ValueError("a member has no contents")
-    return file
-
-
-class _TarStream:
-    """Input of `tarfile` that limits headers, which it reads into memory."""
+class _HeaderStream(BufferedReader):
+    """An archive that limits headers, which are read into memory."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._left = memoryview(b"")
+        super().__init__(PieceStream(pieces), _PIECE)
         self.budget = _MAX_TAR_HEADER
 
-    def read(self, size: int) -> bytes:
-        pieces, missing = [self._left], size - len(self._left)
-        while missing > 0 and (piece := next(self._pieces, b"")):
-            pieces.append(memoryview(piece))
-            missing -= len(piece)
-        if len(pieces) > 1:
-            self._left = memoryview(b"".join(pieces))
-        data, self._left = bytes(self._left[:size]), self._left[size:]
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size)
         self.budget -= len(data)
         if self.budget < 0:
             raise ValueError(f"a header of more than {_MAX_TAR_HEADER} bytes")
