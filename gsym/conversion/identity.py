@@ -126,19 +126,24 @@ def identify(
 
 def identify_fitting(path: str, said: Saying | None) -> ModuleKey:
     """The identity of the module that a GSYM file was made from, see `identify`."""
-    from gsym.containers.recognition import recognise_file
-    from gsym.conversion.companions.macho import bundle_member
+    from gsym.conversion.input_file import open_input
 
-    if recognise_file(bundle_member(path)) == "pdb":
-        return _identify_pdb(path, said)
-    binary, fit = open_fitting(path, said)
+    file = open_input(path)
+    if file.kind == "pdb":
+        from gsym.containers.pdb_file import PdbFile
+
+        own = pdb_identity(PdbFile(file.data, path))
+        if said is not None and (fit := compare(own, said(own))).is_refused:
+            raise UuidMismatchError(fit.reason, path=path)
+        return own
+    binary, fit = open_fitting(file, said)
     with binary:
         if fit.outcome == UNKNOWN and said is not None and has_id(said(_NOTHING)):
             raise UuidMismatchError("its UUID is missing", path=binary.path)
         return key_of_binary(binary)
 
 
-def open_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison]:
+def open_fitting(path: Input, said: Saying | None) -> tuple[ObjectFile, Comparison]:
     """The binary at *path* that a GSYM file was made from, see `find_fitting`.
 
     Raises:
@@ -309,14 +314,3 @@ def _key_of_pe(binary: ObjectFile) -> ModuleKey:
     name = to_str(pdb.replace(b"\\", b"/").rpartition(b"/")[2])
     debug_id = "" if is_absent(guid.hex()) else codeview_debug_id(guid, age)
     return found._replace(debug_id=debug_id, debug_file=name)
-
-
-def _identify_pdb(path: str, said: Saying | None) -> ModuleKey:
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.pdb_file import PdbFile
-
-    own = pdb_identity(PdbFile(map_file(path), path))
-    fit = Comparison(SAME) if said is None else compare(own, said(own))
-    if fit.is_refused:
-        raise UuidMismatchError(fit.reason, path=path)
-    return own

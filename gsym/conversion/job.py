@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.input_file import Input
     from gsym.conversion.report import ConversionReport
-    from gsym.writing.selection import Selection
 
 _WITH_MEMBERS = frozenset({"archive", "object"})  # a program may have bundles
 _SUFFIX = ".gsym"
@@ -193,12 +192,18 @@ def convert_file(  # noqa: PLR0913 - what its callers know
     Unless *sync_folder*, a power failure may undo the conversion until the folder of
     the output is synced to the disk.
     """
+    started, selection = time.perf_counter(), None
+    chosen = options.keep_functions, options.drop_functions, options.address_ranges
+    if any(chosen):
+        from gsym.writing.selection import Selection  # which few conversions need
+
+        selection = Selection(*chosen)
     request = ConversionRequest(
-        started=time.perf_counter(),
+        started=started,
         source=source,
         output=_output_path(source, output, options.member),
         options=options,
-        selection=_selection(options),
+        selection=selection,
         progress=progress,
         debug_info=debug_info,
         sync_folder=sync_folder,
@@ -321,9 +326,10 @@ def slice_outputs(
     if member is None and kind in INPUTS and not INPUTS[kind].is_binary:
         # The one of *wanted* that a file of records is for; the first if it is for
         # none. `convert` compares it again with the complete file.
-        from gsym.conversion.inputs.breakpad import read_module
+        from gsym.conversion.inputs.breakpad import read_module, triple_architecture
 
-        found = read_module(bytes(data[:_HEAD_SIZE]).splitlines()).architecture
+        module = read_module(bytes(data[:_HEAD_SIZE]).splitlines())
+        found = triple_architecture(module)
         return (((found if found in arch else arch[0]), target),)
     if member is not None:
         data, label = source.members.open(member), member_label(label, member)
@@ -380,16 +386,6 @@ def _output_path(
     if member is None or source.kind == "archive":
         return target
     return _member_path(target, member)
-
-
-def _selection(options: ConvertOptions) -> Selection | None:
-    """The selection; None for all, since few conversions need the module."""
-    kept, dropped = options.keep_functions, options.drop_functions
-    if not (kept or dropped or options.address_ranges):
-        return None
-    from gsym.writing.selection import Selection
-
-    return Selection(kept, dropped, options.address_ranges)
 
 
 def _check(request: ConversionRequest) -> None:

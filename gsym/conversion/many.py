@@ -217,65 +217,43 @@ def run_side_by_side(
     """
     sizes = [*map(_size, paths)]
     order = sorted(range(len(paths)), key=sizes.__getitem__, reverse=True)
-    results = _Results(take, progress, sizes)
+    waiting: dict[int, Result] = {}
+    finished: list[int] = []  # sizes, to which several threads add
+    following, size, whole = 0, 0, sum(sizes)
+
+    def report(done: int = 0, total: int = 1) -> None:
+        """Report what is finished, and a part of the file that is converted alone."""
+        if progress is not None:
+            progress(sum(finished) + size * done // max(total, 1), whole)
+
+    def hand_over() -> None:
+        nonlocal following
+        while following in waiting:
+            take(waiting.pop(following))
+            following += 1
+        report()
+
+    def finish(number: int, threads: int | None, part: Progress | None) -> None:
+        waiting[number] = work(number, threads, part)
+        finished.append(sizes[number])
+
     alone = len(order) if len(order) == 1 else sum(size >= _ALONE for size in sizes)
     for number in order[:alone]:
-        results.put(number, work(number, threads, results.part(number)))
-        results.hand_over()
+        size = sizes[number]
+        finish(number, threads, progress and report)
+        hand_over()
     small = order[alone:]
     small.reverse()  # they are taken from its end
 
     def work_off() -> None:
         for number in taken_from(small):
-            results.put(number, work(number, 1, None))
+            finish(number, 1, None)
 
     if small:
         most = _PER_CORE * core_count() if threads is None else threads
         count = min(most, _MAX_AT_ONCE, len(small))
-        run_workers(work_off, count, results.hand_over, small.clear)
-        results.hand_over()
-
-
-class _Results:
-    """Results of files that end in any order, handed over in the order of the files."""
-
-    def __init__(
-        self,
-        take: Callable[[Any], object],
-        progress: Progress | None,
-        sizes: Sequence[int],
-    ) -> None:
-        self._take = take
-        self._progress = progress
-        self._sizes = sizes
-        self._total = sum(sizes)
-        self._finished: list[int] = []  # sizes, to which several threads add
-        self._waiting: dict[int, Any] = {}
-        self._next = 0
-
-    def put(self, number: int, result: object) -> None:
-        """Keep the result of a file; called by any thread."""
-        self._waiting[number] = result
-        self._finished.append(self._sizes[number])
-
-    def hand_over(self) -> None:
-        """Hand over what is next in order, and report the progress."""
-        while self._next in self._waiting:
-            self._take(self._waiting.pop(self._next))
-            self._next += 1
-        self._report(0)
-
-    def part(self, number: int) -> Progress | None:
-        """The callback for the progress of the conversion of one file."""
-
-        def report_part(done: int, total: int) -> None:
-            self._report(self._sizes[number] * done // max(total, 1))
-
-        return None if self._progress is None else report_part
-
-    def _report(self, more: int) -> None:
-        if self._progress is not None:
-            self._progress(sum(self._finished) + more, self._total)
+        run_workers(work_off, count, hand_over, small.clear)
+        hand_over()
 
 
 def _size(path: str) -> int:

@@ -25,7 +25,7 @@ from gsym.writing.source_part import merged_sources, sources_of
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 
 class MergeReport(NamedTuple):
@@ -125,8 +125,13 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         raise ValueError(f"{target}: the output would replace an input")
     files = [map_file(path) for path in paths]
     sources = [ImageSource(*each) for each in zip(files, paths, strict=True)]
+    parts = []  # the bytes of each file, which may be in a binary
+    for source, data in zip(sources, files, strict=True):
+        start = source.header.file_offset
+        parts.append(data[start : start + source.header.file_size])
+    modules = [read_module_part(part) or ModuleKey() for part in parts]
     if not force:
-        _check_alike(sources, files, paths)
+        _check_alike(sources, modules, paths)
     request = ConversionRequest(
         started=started,
         source=InputFile(target, target, memoryview(b""), "gsym"),
@@ -134,7 +139,7 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         options=options,
     )
     uuid = next((source.uuid for source in sources if source.uuid), b"")
-    data_part = merge_data_parts(map(data_part_of, _parts(sources, files)), uuid)
+    data_part = merge_data_parts(map(data_part_of, parts), uuid)
     result = ConversionOutput(
         request,
         version=max(source.header.version for source in sources),
@@ -148,7 +153,6 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         source.copy(lib.gsym_creator_add_sections, result.creator)
     # Module that the files agree on. The hash of its code is kept only where it is that
     # of all of them.
-    modules = _modules(sources, files)
     found = ModuleKey()
     for module in modules:
         found = completed(found, module)
@@ -161,7 +165,7 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         warnings={},
         details=(),
         data_part=data_part,
-        sources=merged_sources(map(sources_of, _parts(sources, files), paths)),
+        sources=merged_sources(map(sources_of, parts, paths)),
     )
     shared = {*MergeReport._fields} & {*report._fields}
     return MergeReport(
@@ -171,24 +175,11 @@ def merge_files(  # noqa: PLR0913 - independent keywords
     )
 
 
-def _parts(sources: list[ImageSource], files: list[memoryview]) -> Iterator[memoryview]:
-    """The bytes of each file, which may be in a binary."""
-    for source, data in zip(sources, files, strict=True):
-        start = source.header.file_offset
-        yield data[start : start + source.header.file_size]
-
-
-def _modules(sources: list[ImageSource], files: list[memoryview]) -> list[ModuleKey]:
-    """Module of each file, as the file names it."""
-    return [read_module_part(part) or ModuleKey() for part in _parts(sources, files)]
-
-
 def _check_alike(
-    sources: list[ImageSource], files: list[memoryview], paths: tuple[str, ...]
+    sources: list[ImageSource], modules: list[ModuleKey], paths: tuple[str, ...]
 ) -> None:
     """Whether all files are of the binary that the first one is of."""
-    first, *_ = sources
-    module, *_ = modules = _modules(sources, files)
+    first, module = sources[0], modules[0]
     for source, other, path in zip(sources, modules, paths, strict=True):
         if source.uuid != first.uuid:
             raise UuidMismatchError(

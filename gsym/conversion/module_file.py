@@ -63,14 +63,15 @@ def modules_in(
 
 
 def _of_breakpad(file: InputFile, _wanted: ModuleKey) -> ModuleFile:
-    from gsym.conversion.inputs.breakpad import breakpad_identity, read_module
+    from gsym.conversion.inputs import breakpad
 
-    lines = bytes(file.data[:_HEADER_SIZE]).splitlines()
+    module = breakpad.read_module(bytes(file.data[:_HEADER_SIZE]).splitlines())
     try:
-        identity = breakpad_identity(lines)
+        identity = breakpad.breakpad_identity(module)
     except ValueError as error:
         raise FormatError(str(error), path=file.path) from None
-    return ModuleFile(file.path, "breakpad", identity, read_module(lines).build_id)
+    build_id = breakpad.own_build_id(module)
+    return ModuleFile(file.path, "breakpad", identity, build_id)
 
 
 def _of_gsym(file: InputFile, wanted: ModuleKey) -> ModuleFile:

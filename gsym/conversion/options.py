@@ -46,19 +46,12 @@ class Declared(NamedTuple):
 _declarations: list[Declared] = []
 
 
-def _declared(  # noqa: PLR0913 - the fields of `Declared`
-    kind: int,
-    help: str = "",  # noqa: A002 - the word for it
-    metavar: str = "",
-    *,
-    default: Any = None,
-    short: str = "",
-    choices: tuple[str, ...] = (),
-    engine: str = "",
-    option: str = "",
-) -> Any:
-    """Declare an option of `ConvertOptions`; returns its default, of a flag False."""
-    _declarations.append(Declared(kind, help, metavar, short, choices, engine, option))
+def _declared(kind: int, *fields: Any, default: Any = None, **more: Any) -> Any:
+    """Declare an option of `ConvertOptions`; returns its default, of a flag False.
+
+    The other arguments are the fields of `Declared`.
+    """
+    _declarations.append(Declared(kind, *fields, **more))
     return False if kind == FLAG and default is None else default
 
 
@@ -198,18 +191,11 @@ class ConvertOptions(NamedTuple):
     )
 
 
-def _with_option(name: str, declared: Declared) -> Declared:
-    """The declaration of the keyword *name*, with its name on a command line."""
-    if declared.option or not declared.help:
-        return declared
-    prefix = "--no-" if ConvertOptions._field_defaults[name] is True else "--"
-    return declared._replace(option=prefix + name.replace("_", "-"))
-
-
-DECLARED = {
-    name: _with_option(name, each)
-    for name, each in zip(ConvertOptions._fields, _declarations, strict=True)
-}
+DECLARED = dict(zip(ConvertOptions._fields, _declarations, strict=True))
+for _name, _each in DECLARED.items():
+    if _each.help and not _each.option:
+        _prefix = "--no-" if ConvertOptions._field_defaults[_name] is True else "--"
+        DECLARED[_name] = _each._replace(option=_prefix + _name.replace("_", "-"))
 
 
 def read_options(given: dict[str, Any]) -> ConvertOptions:
@@ -219,9 +205,18 @@ def read_options(given: dict[str, Any]) -> ConvertOptions:
         TypeError: A single string was given where several are expected.
         ValueError: One is out of its range, or not one of its choices.
     """
-    return ConvertOptions(
-        **{name: _read(name, each, given[name]) for name, each in DECLARED.items()}
-    )
+    read: dict[str, Any] = {}
+    for name, declared in DECLARED.items():
+        value, choices = given[name], declared.choices
+        if value is None and ConvertOptions._field_defaults[name] is None:
+            read[name] = None
+            continue
+        if choices and str(value) not in choices:
+            expected = " or ".join(choices)
+            shown = arguments.shown(value)
+            raise ValueError(f"{name}: expected {expected}, not {shown}")
+        read[name] = _READERS[declared.kind](name, value)
+    return ConvertOptions(**read)
 
 
 def complete_options(given: dict[str, Any]) -> ConvertOptions:
@@ -230,15 +225,6 @@ def complete_options(given: dict[str, Any]) -> ConvertOptions:
     if unknown:
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
     return read_options(ConvertOptions()._asdict() | given)
-
-
-def _read(name: str, declared: Declared, value: Any) -> Any:
-    if value is None and ConvertOptions._field_defaults[name] is None:
-        return None
-    if declared.choices and str(value) not in declared.choices:
-        choices = " or ".join(declared.choices)
-        raise ValueError(f"{name}: expected {choices}, not {arguments.shown(value)}")
-    return _READERS[declared.kind](name, value)
 
 
 _READERS: dict[int, Callable[[str, Any], Any]] = {

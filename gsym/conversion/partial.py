@@ -96,7 +96,11 @@ class PartialConversion:
                 return None
             # A symbol in the middle of a function does not answer what follows it; the
             # unit of that function may have no code at the addresses themselves.
-            places |= _starts(data, addresses)
+            with Reader(data) as reader:
+                ranges_of = reader.mapped.function_ranges
+                answers = reader.lookup_many(addresses, misses=False)
+                for at in {*answers.function_index}:
+                    places |= {each.start for each in ranges_of(at)}
             wider = self.units_at(sorted(places))
             if wider.units == chosen.units:
                 return data
@@ -130,11 +134,3 @@ class PartialConversion:
         )
         output.set_uuid(self._binary.uuid)
         return output, DwarfJob(self._binary, self._found, output, request)
-
-
-def _starts(data: bytes, addresses: Sequence[int]) -> set[int]:
-    """Starts of the functions and symbols that answer an address."""
-    with Reader(data) as reader:
-        function_ranges = reader.mapped.function_ranges
-        functions = {*reader.lookup_many(addresses, misses=False).function_index}
-        return {each.start for at in functions for each in function_ranges(at)}

@@ -9,7 +9,6 @@ from gsym.engine.workers import core_count, run_workers
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from gsym.conversion.output import ConversionOutput, ConversionRequest
@@ -55,7 +54,8 @@ class UnitJob:
             for item in (items[i] for i in range(size[0]))
         )
 
-    def _create(self, *, big_endian: bool) -> None:
+    def create(self, *, big_endian: bool) -> None:
+        """Create the handle."""
         options = ffi.new("gsym_conversion_options *")
         options.flags = self._flags
         options.thread_count = self._threads
@@ -66,36 +66,36 @@ class UnitJob:
             path=self._path,
         )
 
-    def _add_path_map(self) -> None:
+    def add_path_map(self) -> None:
+        """Add the prefixes of paths that are replaced."""
         for rule in self._request.options.path_map:
             old, new = map(to_bytes, rule)
-            self._call(lib.gsym_conversion_add_path_map, old, len(old), new, len(new))
+            self.call(lib.gsym_conversion_add_path_map, old, len(old), new, len(new))
 
-    def _convert_units(self) -> None:
+    def read_units(self) -> None:
+        """Read all units by all threads; afterwards the creator has their functions."""
         progress = self._request.progress
+        done, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")
 
         def work() -> None:
             error: Any = new_error()
             check(lib.gsym_conversion_work(self.handle, error), error, self._path)
 
+        def poll() -> None:
+            lib.gsym_conversion_progress(self.handle, done, total)
+            if progress is not None:
+                progress(done[0], total[0])
+
         run_workers(
             work,
             self._threads,
-            None if progress is None else self._poll(progress),
+            poll if progress is not None else None,
             lambda: lib.gsym_conversion_cancel(self.handle),
         )
-        self._call(lib.gsym_conversion_collect)
+        self.call(lib.gsym_conversion_collect)
 
-    def _poll(self, progress: Callable[[int, int], None]) -> Callable[[], None]:
-        done, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-
-        def poll() -> None:
-            lib.gsym_conversion_progress(self.handle, done, total)
-            progress(done[0], total[0])
-
-        return poll
-
-    def _call(self, function: Any, *arguments: Any) -> None:
+    def call(self, function: Any, *arguments: Any) -> None:
+        """Call a function of the engine with the handle."""
         check(function(self.handle, *arguments, self._error), self._error, self._path)
 
 

@@ -12,7 +12,12 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.conversion.inputs import breakpad as breakpad_conversion
-from gsym.conversion.inputs.breakpad import _CATEGORIES, read_module
+from gsym.conversion.inputs.breakpad import (
+    _CATEGORIES,
+    own_build_id,
+    read_module,
+    triple_architecture,
+)
 from gsym.engine.native import lib
 from tests.conversions import Options, convert_bytes, describe, words
 from tests.inputs.breakpad import MODULE
@@ -1044,7 +1049,7 @@ ID = "80ae0509e7ce335ae3cab61c274274de"
 )
 def test_build_id(records: list[str], build_id: str) -> None:
     module = read_module(each.encode() for each in records)
-    assert module.build_id.hex() == build_id
+    assert own_build_id(module).hex() == build_id
 
 
 @pytest.mark.parametrize(
@@ -1061,7 +1066,8 @@ def test_build_id(records: list[str], build_id: str) -> None:
 )
 def test_architecture(system: str, architecture: str, triple: str) -> None:
     module = read_module([f"MODULE {system} {architecture} {GUID}0 my app".encode()])
-    assert (module.os, module.architecture, module.name) == (system, triple, "my app")
+    assert (module.os, module.debug_file) == (system, "my app")
+    assert triple_architecture(module) == triple
 
 
 @pytest.mark.parametrize(

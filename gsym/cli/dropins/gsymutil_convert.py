@@ -82,11 +82,11 @@ def _is_breakpad(options: Options) -> bool:
 
 def _module(options: Options, output: str) -> list[tuple[str, str]]:
     """(architecture, output) of a Breakpad symbol file."""
-    from gsym.conversion.inputs.breakpad import read_module
+    from gsym.conversion.inputs.breakpad import read_module, triple_architecture
 
     with open(options.required("--convert"), "rb") as file:
         module = read_module(file.read(_HEADER_SIZE).splitlines())
-    return [(module.architecture or "unknown", output)]
+    return [(triple_architecture(module) or "unknown", output)]
 
 
 def _slices(options: Options, output: str) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 
 from gsym.containers.inflation import believable_size, inflate_xz, limited
-from gsym.containers.mapped_file import give_back
+from gsym.containers.mapped_file import blocks
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.search import (
     CompanionSearch,
@@ -49,7 +49,6 @@ class DebugLink(NamedTuple):
 
 
 _CRC_SIZE = 4
-_CRC_BLOCK = 4 << 20
 
 
 def read_debug_link(binary: ObjectFile) -> DebugLink | None:
@@ -140,7 +139,12 @@ def _linked_files(
     wanted, crc = ModuleKey(code_id=search.binary.uuid.hex()), link.crc
 
     def mismatch(candidate: ObjectFile) -> str:
-        if _crc32(candidate.data) != crc:
+        import zlib
+
+        found = 0
+        for block in blocks(candidate.data):
+            found = zlib.crc32(block, found)
+        if found != crc:
             return "CRC differs"
         fit = compare(wanted, ModuleKey(code_id=candidate.uuid.hex()))
         return (fault_of(fit) if fit.is_refused else "") or _no_dwarf(candidate)
@@ -156,21 +160,10 @@ def _no_dwarf(candidate: ObjectFile) -> str:
     return f"has {unread}, which is not read" if unread else "has no .debug_info"
 
 
-def _crc32(data: memoryview) -> int:
-    """The checksum of a complete mapped file, whose pages are given back."""
-    import zlib
-
-    crc = 0
-    for start in range(0, len(data), _CRC_BLOCK):
-        crc = zlib.crc32(data[start : start + _CRC_BLOCK], crc)
-        give_back(data, start, _CRC_BLOCK)
-    return crc
-
-
 _ALTLINK = ".gnu_debugaltlink"
 _SUP = ".debug_sup"
-_DWP = ".debug_dwp"
-_LINK_VERSIONS = {_SUP: 5, _DWP: 6}
+DWP = ".debug_dwp"  # of DWARF 6
+_LINK_VERSIONS = {_SUP: 5, DWP: 6}
 # Packages install what they share below this part of a path.
 _SHARED = f"{os.sep}.dwz{os.sep}"
 
@@ -185,14 +178,15 @@ def find_supplementary(
         tried.
     """
     search = CompanionSearch(dwarf, aligns=False)
-    for section, read in ((_ALTLINK, read_altlink), (_SUP, _read_sup)):
+    for section in (_ALTLINK, _SUP):
         try:
-            link = read(dwarf)
+            is_sup = section == _SUP
+            link = read_link(dwarf, section) if is_sup else read_altlink(dwarf)
         except GsymError as error:
             search.refuse(section, error.reason)
             continue
         if link is not None:
-            for found in _supplementary_files(search, *link, options):
+            for found in _supplementary_files(search, section, *link, options):
                 return found, ""
     if not search.tried:
         return None, ""
@@ -201,18 +195,19 @@ def find_supplementary(
 
 def _supplementary_files(
     search: CompanionSearch,
+    section: str,
     name: str,
-    build_id: bytes,
-    checksum: bytes,
+    wanted: bytes,
     options: ConvertOptions,
 ) -> Iterator[ObjectFile]:
-    """The files of this name that have this build id, or else this checksum."""
+    """The files of this name that have the *wanted* checksum or build id."""
+    build_id = b"" if section == _SUP else wanted
 
     def mismatch(candidate: ObjectFile) -> str:
-        if checksum:
-            is_other = _own_checksum(candidate, _SUP) != checksum
-            return "has another checksum" if is_other else ""
-        return other_build(candidate, ModuleKey(code_id=build_id.hex()))
+        if build_id:
+            return other_build(candidate, ModuleKey(code_id=build_id.hex()))
+        is_other = own_checksum(candidate, _SUP) != wanted
+        return "has another checksum" if is_other else ""
 
     directories = options.debug_file_directories
     yield from search.open_all(
@@ -242,38 +237,22 @@ def _supplementary_paths(
         yield os.path.join(directory, ".dwz", shared)
 
 
-def read_altlink(dwarf: ObjectFile) -> tuple[str, bytes, bytes] | None:
-    """Name and build id in .gnu_debugaltlink, and no checksum; None without it."""
+def read_altlink(dwarf: ObjectFile) -> tuple[str, bytes] | None:
+    """Name and build id in .gnu_debugaltlink; None without it."""
     section = dwarf.section(_ALTLINK.encode())
     if section is None:
         return None
     name, _, build_id = bytes(section).partition(b"\0")
     if not name or not build_id:
         raise FormatError("names no file")
-    return os.fsdecode(name), build_id, b""
+    return os.fsdecode(name), build_id
 
 
-def _read_sup(dwarf: ObjectFile) -> tuple[str, bytes, bytes] | None:
-    """Name, no build id and checksum; None for a supplementary file."""
-    link = _read_link(dwarf, _SUP)
-    return None if link is None else (link[0], b"", link[1])
+def read_link(dwarf: ObjectFile, section: str) -> tuple[str, bytes] | None:
+    """Name and checksum in .debug_sup, or in `DWP` those of the package of split units.
 
-
-def read_package_link(dwarf: ObjectFile) -> tuple[str, bytes] | None:
-    """Name and id of the package with the split units, from .debug_dwp (DWARF 6).
-
-    None without that section, and for the package itself.
+    None if there is no section, and for the file it names.
     """
-    return _read_link(dwarf, _DWP)
-
-
-def package_id(package: ObjectFile) -> bytes:
-    """The id in the .debug_dwp of a package; b"" for none."""
-    return _own_checksum(package, _DWP)
-
-
-def _read_link(dwarf: ObjectFile, section: str) -> tuple[str, bytes] | None:
-    """Name and checksum; None if there is no section, and for the file it names."""
     is_named_file, name, checksum = _decode_link(dwarf, section) or (True, b"", b"")
     if is_named_file:
         return None
@@ -282,7 +261,8 @@ def _read_link(dwarf: ObjectFile, section: str) -> tuple[str, bytes] | None:
     return os.fsdecode(name), checksum
 
 
-def _own_checksum(candidate: ObjectFile, section: str) -> bytes:
+def own_checksum(candidate: ObjectFile, section: str) -> bytes:
+    """The checksum of a file that others name; b"" for none."""
     is_named_file, _, checksum = _decode_link(candidate, section) or (False, b"", b"")
     return checksum if is_named_file else b""
 

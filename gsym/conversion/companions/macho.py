@@ -92,7 +92,11 @@ def bundle_paths(binary: str, directories: Sequence[str]) -> Iterator[str]:
     that does not exist the path of one file is yielded as well.
     """
     own = os.path.basename(binary)
-    bundles = [*_named_bundles(binary)]
+    bundles, path = [], binary
+    while os.path.basename(path):
+        if path == binary or os.path.splitext(path)[1]:
+            bundles.append(path + _BUNDLE)
+        path = os.path.dirname(path)
     names = [os.path.basename(bundle) for bundle in bundles]
     for directory in directories:
         is_bundle = os.path.isdir(os.path.join(directory, _MEMBERS))
@@ -107,14 +111,6 @@ def bundle_paths(binary: str, directories: Sequence[str]) -> Iterator[str]:
             members = [own]
         for member in members:
             yield os.path.join(folder, member)
-
-
-def _named_bundles(binary: str) -> Iterator[str]:
-    path = binary
-    while os.path.basename(path):
-        if path == binary or os.path.splitext(path)[1]:
-            yield path + ".dSYM"
-        path = os.path.dirname(path)
 
 
 def find_macho_debug_info(binary: ObjectFile, options: ConvertOptions) -> DebugInfo:
@@ -269,24 +265,17 @@ class DebugMap:
         found: list[str] = []
         count = len(self._missing) + len(self.objects)
         if self._missing:
-            are = "is" if len(self._missing) == 1 else "are"
-            text = (
-                f"{len(self._missing)} of the {count} object files that hold its debug "
-                f"information {are} missing: {listed(self._missing, _MAX_LISTED)}"
-            )
+            of = f"of the {count} object files that hold its debug information"
+            text = _counted(self._missing, f"{of} is missing", f"{of} are missing")
             found.append(SearchNote(text, self.wanted[:_WANTED]))
         if self._changed:
-            were = "file was" if len(self._changed) == 1 else "files were"
-            found.append(
-                f"{len(self._changed)} object {were} changed after it was linked: "
-                f"{listed(self._changed, _MAX_LISTED)}"
-            )
+            after = "changed after it was linked"
+            one, several = f"object file was {after}", f"object files were {after}"
+            found.append(_counted(self._changed, one, several))
         if self._assumed:
-            were = "was" if len(self._assumed) == 1 else "were"
-            found.append(
-                f"{len(self._assumed)} of the archive members that share a name {were} "
-                f"assigned by their order alone: {listed(self._assumed, _MAX_LISTED)}"
-            )
+            of = "of the archive members that share a name"
+            by = "assigned by their order alone"
+            found.append(_counted(self._assumed, f"{of} was {by}", f"{of} were {by}"))
         return tuple(found)
 
     def _entries(self) -> Iterator[_Entry]:
@@ -393,3 +382,9 @@ class DebugMap:
         data = map_one_of_many(path)
         self.paths.append(path)
         return data
+
+
+def _counted(paths: list[str], one: str, several: str) -> str:
+    """The number of paths, what is to say of one or of several, and the first ones."""
+    text = one if len(paths) == 1 else several
+    return f"{len(paths)} {text}: {listed(paths, _MAX_LISTED)}"

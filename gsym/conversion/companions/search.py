@@ -63,12 +63,7 @@ class CompanionSearch:
     def open(
         self, path: str, mismatch: Callable[[ObjectFile], str]
     ) -> Iterator[ObjectFile]:
-        """The object file at *path*, if there is one that fits.
-
-        Args:
-            path: Of the candidate.
-            mismatch: Why a file does not fit; "" if it does.
-        """
+        """The object file at *path*, if *mismatch* returns no reason against it."""
         try:
             data = slice_if_fat(self._map(path), path, self.binary.architecture)
             candidate = ObjectFile(data, path)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from gsym.containers.fat import open_slice
-from gsym.conversion.companions.elf import package_id, read_package_link
+from gsym.conversion.companions.elf import DWP, own_checksum, read_link
 from gsym.conversion.companions.search import CompanionSearch, SearchNote
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
@@ -19,7 +19,7 @@ from gsym.model import rewritten
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.options import ConvertOptions
@@ -45,7 +45,6 @@ class SplitUnitSearch:
         binary: ObjectFile,
         dwarf: ObjectFile,
         options: ConvertOptions,
-        path_map: Sequence[tuple[str, str]],
         complete: Callable[[ObjectFile], bool],
     ) -> None:
         self.used: list[str] = []  # paths of the files whose units were taken
@@ -54,7 +53,7 @@ class SplitUnitSearch:
         self._folder = os.path.dirname(binary.path)
         self._neighbours = dict.fromkeys((f"{binary.path}.dwp", f"{dwarf.path}.dwp"))
         self._package = options.dwp
-        self._path_map = path_map
+        self._path_map = options.path_map
         self._complete = complete
         self._asked: set[tuple[str, str]] = set()
         self._opened: set[str] = set()
@@ -115,16 +114,16 @@ class SplitUnitSearch:
     def _take_linked(self, file: ObjectFile) -> None:
         """Take the units of the package that .debug_dwp names, if its id is right."""
         try:
-            link = read_package_link(file)
+            link = read_link(file, DWP)
         except GsymError as error:
-            self._search.refuse(".debug_dwp", error.reason)
+            self._search.refuse(DWP, error.reason)
             return
         if link is None:
             return
         name, wanted = link
 
         def mismatch(package: ObjectFile) -> str:
-            has_other_id = package_id(package) != wanted
+            has_other_id = own_checksum(package, DWP) != wanted
             return "has another id" if has_other_id else _mismatch(package)
 
         folders = map(os.path.dirname, (file.path, os.path.realpath(file.path)))

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.conversion.companions.search import CompanionSearch
-    from gsym.net.file_server import FileServer
 
 
 def symstore_paths(
@@ -58,25 +57,17 @@ def fetch_from_servers(
             except ValueError as error:
                 search.refuse(server, str(error))
                 continue
-            path, reason = _fetch_first(named, paths, cache)
+            target, reason = "", NOT_FOUND
+            for path in paths:
+                target = os.path.join(cache, path)
+                reason = fetched(target, cache, partial(named.fetch, path))
+                if reason != NOT_FOUND:
+                    break
             if reason:
                 search.refuse(str(named).rstrip("/"), reason)  # without a password
                 continue
-            yield path
+            yield target
             with suppress(FileNotFoundError):
-                os.unlink(path)
+                os.unlink(target)
     finally:
         transfer.close()
-
-
-def _fetch_first(
-    server: FileServer, paths: Iterable[str], cache: str
-) -> tuple[str, str]:
-    """The path of the first file that a server has, and the reason if it has none."""
-    target, reason = "", NOT_FOUND
-    for path in paths:
-        target = os.path.join(cache, path)
-        reason = fetched(target, cache, partial(server.fetch, path))
-        if reason != NOT_FOUND:
-            break
-    return target, reason

@@ -18,8 +18,7 @@ from gsym.engine.native import (
 )
 from gsym.engine.workers import core_count
 from gsym.errors import ArchitectureError, EmptyError
-from gsym.modules.key import ModuleKey, is_apple, read_debug_id
-from gsym.records import NamedTuple
+from gsym.modules.key import ModuleKey, is_apple, print_guid, read_debug_id
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -31,18 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class BreakpadModule(NamedTuple):
-    """The binary that a Breakpad file was made from."""
-
-    os: str  # operating system, "" without a MODULE record
-    architecture: str  # as LLVM's target triples name it
-    debug_id: str  # GUID and age in hexadecimal digits
-    name: str  # file of the debug information
-    # the identifier in the binary itself: GNU build id, LC_UUID or GUID of the CodeView
-    # record; b"" for none
-    build_id: bytes
-
-
+# Names of architectures that LLVM's target triples spell otherwise.
 _TRIPLE_ARCHITECTURES = {
     "x86": "i386",
     "amd64": "x86_64",
@@ -51,82 +39,71 @@ _TRIPLE_ARCHITECTURES = {
     "ppc64": "powerpc64",
 }
 _GUID_DIGITS = 32
-_GUID_FIELDS = (slice(0, 4), slice(4, 6), slice(6, 8))
 _MODULE_FIELDS = 4
 
 
-def read_module(records: Iterable[bytes]) -> BreakpadModule:
-    """The module that MODULE and INFO records describe, in any order."""
-    system, architecture, debug_id, code_id, name, _ = read_module_words(records)
-    # Apple's own name for it stands in its triples.
-    return BreakpadModule(
-        system,
-        architecture
-        if is_apple(system) and architecture == "arm64"
-        else _TRIPLE_ARCHITECTURES.get(architecture, architecture),
-        debug_id,
-        name,
-        _build_id(debug_id, code_id, is_apple=is_apple(system)),
-    )
+def read_module(records: Iterable[bytes]) -> ModuleKey:
+    """The module that MODULE and INFO records describe, in any order, as they do it.
 
-
-def read_module_words(records: Iterable[bytes]) -> tuple[str, str, str, str, str, str]:
-    """OS, architecture, debug id, code id, name and name of the binary, as they stand.
-
-    Returns:
-        "" for what they do not say.
+    What they do not say is "".
     """
-    module: tuple[str, ...] = ("", "", "")
-    name = code_id = code_file = ""
+    found = ModuleKey()
     for record in records:
         words = record.decode("utf-8", "replace").split()
         if words[:1] == ["MODULE"] and len(words) >= _MODULE_FIELDS:
-            module = tuple(words[1:_MODULE_FIELDS])
+            system, architecture, debug_id = words[1:_MODULE_FIELDS]
             name = " ".join(words[_MODULE_FIELDS:])
-        elif words[:2] == ["INFO", "CODE_ID"] and not code_id:
-            code_id = "".join(words[2:3])
-            code_file = " ".join(words[3:])
-    system, architecture, debug_id = module
-    return system, architecture, debug_id, code_id, name, code_file
+            found = found._replace(
+                os=system, architecture=architecture, debug_id=debug_id, debug_file=name
+            )
+        elif words[:2] == ["INFO", "CODE_ID"] and not found.code_id:
+            code_id, name = "".join(words[2:3]), " ".join(words[3:])
+            found = found._replace(code_id=code_id, code_file=name)
+    return found
 
 
-def breakpad_identity(records: Iterable[bytes], *, is_strict: bool = True) -> ModuleKey:
-    """The identity of the module that a Breakpad file describes.
+def breakpad_identity(module: ModuleKey, *, is_strict: bool = True) -> ModuleKey:
+    """The identity of a module as of `read_module`.
 
     A debug id that is none is left out, or an error if it *is_strict*.
     """
-    os, architecture, debug_id, code_id, name, binary = read_module_words(records)
+    debug_id = module.debug_id
     try:
         debug_id = read_debug_id(debug_id) if debug_id else ""
     except ValueError:
         if is_strict:
             raise
         debug_id = ""
-    return ModuleKey(
-        os=os,
-        architecture=architecture,
-        debug_id=debug_id,
-        code_id=code_id.upper(),
-        debug_file=name.replace("\\", "/").rpartition("/")[2],
-        code_file=binary.replace("\\", "/").rpartition("/")[2],
+    names = module.debug_file, module.code_file
+    debug_file, code_file = (
+        name.replace("\\", "/").rpartition("/")[2] for name in names
+    )
+    code_id = module.code_id.upper()
+    return module._replace(
+        debug_id=debug_id, code_id=code_id, debug_file=debug_file, code_file=code_file
     )
 
 
-def _build_id(debug_id: str, code_id: str, *, is_apple: bool) -> bytes:
-    """The identifier in the binary.
+def triple_architecture(module: ModuleKey) -> str:
+    """The architecture of a module as of `read_module`, as in LLVM's target triples."""
+    if is_apple(module.os) and module.architecture == "arm64":
+        return module.architecture  # Apple's own name stands in its triples
+    return _TRIPLE_ARCHITECTURES.get(module.architecture, module.architecture)
 
-    A code id that opens with the bytes of the debug id is all of a build id that the
-    debug id holds 16 bytes of. Other code ids, such as those of PE files, are none.
+
+def own_build_id(module: ModuleKey) -> bytes:
+    """The identifier in the binary of a module as of `read_module`; b"" for none.
+
+    It is the GNU build id, the LC_UUID, or the GUID of the CodeView record. A code id
+    that opens with the bytes of the debug id is all of a build id that the debug id
+    holds 16 bytes of. Other code ids, such as those of PE files, are none.
     """
-    guid = _hex(debug_id.replace("-", "")[:_GUID_DIGITS])
+    guid = _hex(module.debug_id.replace("-", "")[:_GUID_DIGITS])
     if len(guid) * 2 != _GUID_DIGITS or not any(guid):
         return b""
-    if not is_apple:
-        fields = bytearray(guid)
-        for field in _GUID_FIELDS:
-            fields[field] = fields[field][::-1]
-        guid = bytes(fields)
-    whole = _hex(code_id)
+    if not is_apple(module.os):
+        guid = bytes.fromhex(print_guid(guid, is_little=True))
+    whole = _hex(module.code_id)
     return whole if whole and whole[:16].ljust(16, b"\0") == guid else guid
 
 
@@ -247,20 +224,21 @@ def convert(request: ConversionRequest) -> ConversionReport:
         output.merge_functions()
     text.add_publics()
     module = read_module(text.head())
-    if request.options.arch not in {None, module.architecture}:
+    architecture, build_id = triple_architecture(module), own_build_id(module)
+    if request.options.arch not in {None, architecture}:
         raise ArchitectureError(
-            f"is for {module.architecture or 'an unknown architecture'}, not for "
+            f"is for {architecture or 'an unknown architecture'}, not for "
             f"{request.options.arch}",
             path=request.input,
         )
-    output.set_uuid(module.build_id)
+    output.set_uuid(build_id)
     warnings = text.warnings()
     if not module.os:
         warnings[_NO_MODULE] = 1
     return output.write(
-        architecture=module.architecture,
-        build_id=module.build_id,
-        module=breakpad_identity(text.head(), is_strict=False),
+        architecture=architecture,
+        build_id=build_id,
+        module=breakpad_identity(module, is_strict=False),
         warnings=warnings,
         details=text.details(),
     )

@@ -171,19 +171,19 @@ class DwarfJob(UnitJob):
 
     def scan(self) -> None:
         """Find the units."""
-        self._create(big_endian=self._source.big_endian)
+        self.create(big_endian=self._source.big_endian)
         if self._request.options.pclntab != "only":
             self._set_sections(0, load_debug_sections(self._source, self._threads))
-            self._call(lib.gsym_conversion_add_object_spans, 0, self._source.handle)
+            self.call(lib.gsym_conversion_add_object_spans, 0, self._source.handle)
         if self._found.supplementary is not None:
             self._add_file(lib.GSYM_DWARF_SUPPLEMENTARY, self._found.supplementary)
         if self._found.debug_map is not None:
             self._add_linked_objects(self._found.debug_map)
-        self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
+        self.call(lib.gsym_conversion_add_object_text, self._binary.handle)
         for file in self._found.symbols:
-            self._call(lib.gsym_conversion_add_live_code, file.handle)
-        self._add_path_map()
-        self._call(lib.gsym_conversion_scan)
+            self.call(lib.gsym_conversion_add_live_code, file.handle)
+        self.add_path_map()
+        self.call(lib.gsym_conversion_scan)
 
     def read_sources(self) -> SourceFiles:
         """Find the source files in the line tables of scanned units."""
@@ -196,24 +196,22 @@ class DwarfJob(UnitJob):
     def _add_line_functions(self) -> None:
         """Read lines that come without DIEs: of -lineinfo of CUDA, of BTF."""
         count = ffi.new("uint64_t *")
-        self._call(lib.gsym_conversion_add_line_functions, self._source.handle, count)
+        self.call(lib.gsym_conversion_add_line_functions, self._source.handle, count)
         self.line_functions = count[0]
         if not self._source.debug_section_size(lib.GSYM_DEBUG_INFO):
-            self._call(
-                lib.gsym_conversion_add_btf_functions, self._source.handle, count
-            )
+            self.call(lib.gsym_conversion_add_btf_functions, self._source.handle, count)
             self.line_functions += count[0]
 
     def select(self, index: Any, units: Sequence[int]) -> None:
         """Take *units*, ascending, of the scanned job that *index* is of."""
-        self._create(big_endian=self._source.big_endian)
-        self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
+        self.create(big_endian=self._source.big_endian)
+        self.call(lib.gsym_conversion_add_object_text, self._binary.handle)
         numbers = ffi.new("uint32_t[]", units)
-        self._call(lib.gsym_conversion_select, index, numbers, len(units))
+        self.call(lib.gsym_conversion_select, index, numbers, len(units))
 
     def convert_units(self) -> None:
         """Read the units that were found."""
-        self._convert_units()
+        self.read_units()
         self._sections.clear()
         counts = lib.gsym_conversion_warning_counts(self.handle)
         count = counts[lib.GSYM_WARN_SPLIT_CONTRADICTS]
@@ -235,7 +233,7 @@ class DwarfJob(UnitJob):
         count = ffi.new("uint64_t *")
         add = lib.gsym_conversion_add_go_functions
         try:
-            self._call(add, self._binary.handle, choice == "auto", count)
+            self.call(add, self._binary.handle, choice == "auto", count)
         except (FormatError, UnsupportedError) as error:
             if choice == "only":
                 raise
@@ -263,7 +261,7 @@ class DwarfJob(UnitJob):
             self._count(source, count)
         has_code = self._request.options.image_code
         if has_code:
-            self._call(lib.gsym_conversion_add_object_code, self._binary.handle)
+            self.call(lib.gsym_conversion_add_object_code, self._binary.handle)
         # Those of a Mach-O file are a part of its symbol table.
         own = found.symbols[0] if self._binary.is_macho else self._binary
         stubs = found.stubs or own
@@ -275,7 +273,7 @@ class DwarfJob(UnitJob):
         """Call *add* with *files*; how many functions that adds."""
         creator = self._output.creator
         before: int = lib.gsym_creator_symbol_count(creator)
-        self._call(add, *(file.handle for file in files))
+        self.call(add, *(file.handle for file in files))
         return int(lib.gsym_creator_symbol_count(creator)) - before
 
     def _count(self, source: str, count: int) -> None:
@@ -306,7 +304,7 @@ class DwarfJob(UnitJob):
         is_split = role == lib.GSYM_DWARF_SPLIT
         sections = load_debug_sections(file, self._threads, split=is_split)
         number = ffi.new("uint32_t *")
-        self._call(lib.gsym_conversion_add_file, role, number)
+        self.call(lib.gsym_conversion_add_file, role, number)
         self._set_sections(number[0], sections)
         return int(number[0])
 
@@ -314,7 +312,7 @@ class DwarfJob(UnitJob):
         missing = ffi.new("uint64_t *")
         for entry, file in debug_map.objects:
             number = self._add_file(lib.GSYM_DWARF_MAIN, file)
-            self._call(
+            self.call(
                 lib.gsym_conversion_add_debug_map,
                 *(number, debug_map.handle, entry, file.handle, missing),
             )
@@ -323,18 +321,13 @@ class DwarfJob(UnitJob):
     def _find_split_units(self) -> None:
         from gsym.conversion.companions.split_units import SplitUnitSearch
 
-        search = SplitUnitSearch(
-            self._binary,
-            self._source,
-            self._request.options,
-            self._request.options.path_map,
-            self._complete,
-        )
+        options = self._request.options
+        search = SplitUnitSearch(self._binary, self._source, options, self._complete)
         search.take_package()
         search.take_files(self._incomplete_skeletons())
         self.companions = tuple(search.used)
         for file in self._found.symbols:
-            self._call(lib.gsym_conversion_add_live_code, file.handle)
+            self.call(lib.gsym_conversion_add_live_code, file.handle)
         missing = sum(1 for _ in self._incomplete_skeletons())
         if missing:
             self.notes += (search.describe(missing),)
@@ -343,14 +336,14 @@ class DwarfJob(UnitJob):
         """Take the split units of *file*; whether there were any of this binary."""
         number = self._add_file(lib.GSYM_DWARF_SPLIT, file)
         matched = ffi.new("uint64_t *")
-        self._call(lib.gsym_conversion_link_split, number, matched)
+        self.call(lib.gsym_conversion_link_split, number, matched)
         return bool(matched[0])
 
     def _incomplete_skeletons(self) -> Iterator[tuple[str, str]]:
         """DW_AT_dwo_name and DW_AT_comp_dir of those that have no split unit yet."""
         skeleton = ffi.new("gsym_skeleton *")
         for index in range(lib.gsym_conversion_skeleton_count(self.handle)):
-            self._call(lib.gsym_conversion_skeleton, index, skeleton)
+            self.call(lib.gsym_conversion_skeleton, index, skeleton)
             if not skeleton.is_complete:
                 name = ffi.buffer(skeleton.dwo_name, skeleton.dwo_name_size)
                 folder = ffi.buffer(skeleton.comp_dir, skeleton.comp_dir_size)
@@ -359,12 +352,12 @@ class DwarfJob(UnitJob):
     def _set_sections(self, file: int, sections: dict[int, Section]) -> None:
         for which, (data, is_mapping, distrusted) in sections.items():
             self._sections.append(data)
-            self._call(
+            self.call(
                 lib.gsym_conversion_set_section,
                 *(file, which, bytes_of(data), len(data), is_mapping),
             )
             if distrusted[1]:
-                self._call(lib.gsym_conversion_distrust, file, which, *distrusted)
+                self.call(lib.gsym_conversion_distrust, file, which, *distrusted)
 
 
 # Below this much in all sections a second thread costs more than it brings.

@@ -42,12 +42,16 @@ def convert_pdb(
     """Write the functions of *pdb*."""
     output = ConversionOutput(request, big_endian=False, base_address=base_address)
     output.set_uuid(pdb.guid)
-    job = PdbJob(request, output, pdb, base_address)
-    job.read()
+    threads = thread_count(request, len(pdb.data), _BYTES_PER_THREAD)
+    job = UnitJob(request, output, pdb.path, threads)
+    job.create(big_endian=False)
+    job.add_path_map()
+    job.call(lib.gsym_conversion_set_pdb, pdb.handle, base_address)
+    job.read_units()
     if request.options.merged_functions:
         output.merge_functions()
     if not request.options.no_symbols:
-        job.add_publics()
+        job.call(lib.gsym_conversion_add_pdb_publics)
     sources = None
     if request.options.embedded_sources:
         from gsym.conversion.embedded_sources import sources_of_pdb
@@ -64,40 +68,8 @@ def convert_pdb(
             sources=sources,
         )
     except EmptyError:
-        if not job.has_managed_code:
+        counts = lib.gsym_conversion_warning_counts(job.handle)
+        if not counts[lib.GSYM_WARN_PDB_MANAGED]:
             raise
         reason = "a PDB of .NET code alone, which has no addresses of its own"
         raise UnsupportedError(reason, path=pdb.path) from None
-
-
-class PdbJob(UnitJob):
-    """A conversion of the modules of a PDB."""
-
-    def __init__(
-        self,
-        request: ConversionRequest,
-        output: ConversionOutput,
-        pdb: PdbFile,
-        base_address: int,
-    ) -> None:
-        threads = thread_count(request, len(pdb.data), _BYTES_PER_THREAD)
-        super().__init__(request, output, pdb.path, threads)
-        self._pdb = pdb  # which has to outlive the creator
-        self._base_address = base_address
-
-    def read(self) -> None:
-        """Read all modules; afterwards the creator has their functions."""
-        self._create(big_endian=False)
-        self._add_path_map()
-        self._call(lib.gsym_conversion_set_pdb, self._pdb.handle, self._base_address)
-        self._convert_units()
-
-    def add_publics(self) -> None:
-        """Add public symbols, for code that modules do not describe."""
-        self._call(lib.gsym_conversion_add_pdb_publics)
-
-    @property
-    def has_managed_code(self) -> bool:
-        """Whether a module has functions of .NET."""
-        counts = lib.gsym_conversion_warning_counts(self.handle)
-        return bool(counts[lib.GSYM_WARN_PDB_MANAGED])
