@@ -21,7 +21,7 @@ from gsym.engine.demangling import demangle
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.model import UINT64_END
 from gsym.modules.key import ModuleKey, completed, has_id, read_debug_id
-from gsym.modules.places import KnownFiles, find_files
+from gsym.modules.places import find_files, known_files
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def open_binaries(
     kept = whole._replace(code_hash="")
     stages = chain(
         (
-            ([KnownFiles([each.path])], kept if each.is_copy else whole)
+            ([known_files([each.path])], kept if each.is_copy else whole)
             for each in symbolizer.binaries(whole, fetches=False)
         ),
         ((folders, whole),),

@@ -17,7 +17,7 @@ from gsym.containers import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.modules.finder import Finder, open_store
 from gsym.modules.key import Attempt
-from gsym.modules.places import File, Folder, PathOfKey
+from gsym.modules.places import Folder, named_file, path_of_key
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ class ReportModules:
         sources = [_path_of("source", each) for each in several]
         local = [each for each in sources if os.path.exists(each)]
         places: list[Place] = [
-            Folder(each) if os.path.isdir(each) else File(each) for each in local
+            Folder(each) if os.path.isdir(each) else named_file(each) for each in local
         ]
         if path_of("beside", beside):
             places.append(Folder(beside, is_flat=True))
-        places.append(PathOfKey(os.path.abspath(beside or os.curdir)))
+        places.append(path_of_key(os.path.abspath(beside or os.curdir)))
         places += [Folder(each, by_build_id=True) for each in DEBUG_DIRECTORIES]
         servers = [each for each in sources if each not in local]
         self.folders: list[str] = [each for each in local if os.path.isdir(each)]

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from gsym.conversion.input_file import InputFile
     from gsym.model import Lookup
     from gsym.modules.conversion_cache import CachePlace, Stamp
-    from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
     from gsym.store.entries import Entry
 
@@ -296,7 +295,12 @@ def _of_binary(
 ) -> FoundGsym:
     path, notes = file.path, list[str]()
     stamp, partner = _stamp(path, search, before), f"{search.architecture}-beside"
-    beside = _stamp_beside(path, search) if embedded is None else None
+    beside = None  # the stamp of `BINARY.gsym`, if something about it is remembered
+    if embedded is None and search.beside and search.partial:
+        try:  # noqa: SIM105 - as in `_from_cache`
+            beside = _stamp(path + _SUFFIX, search, os.stat(path + _SUFFIX))
+        except OSError:
+            pass
     if beside is not None and stamp.read(partner) == beside.name:
         # They were compared before, and neither has changed.
         reader = _open_candidate(beside.path, search, notes)
@@ -343,16 +347,6 @@ def _stamp(path: str, search: BinarySearch, status: os.stat_result) -> Stamp:
     from gsym.modules.conversion_cache import Stamp
 
     return Stamp(path, status, search.cache)
-
-
-def _stamp_beside(path: str, search: BinarySearch) -> Stamp | None:
-    """The stamp of `BINARY.gsym`; None if nothing about it is remembered."""
-    if not (search.beside and search.partial):
-        return None
-    try:
-        return _stamp(path + _SUFFIX, search, os.stat(path + _SUFFIX))
-    except OSError:
-        return None
 
 
 def _ready(
@@ -435,20 +429,15 @@ def _offered(
     if entry is None:
         return
     origin = f"{entry.path}, in the store"
-    if _has_dwarf(binary) and not _has_name(entry.identity, path):
-        # Of two programs of one id and the same code, each has its own names.
-        name = entry.identity.debug_file
+    # Of two programs of one id and the same code, each has its own names.
+    name = entry.identity.debug_file
+    stored = {name, entry.identity.code_file} - {""}
+    own = map(os.path.basename, (path, os.path.realpath(path)))
+    if _has_dwarf(binary) and stored and stored.isdisjoint(own):
         notes.append(f"{origin}, is not used: it is called {name}")
     elif (reader := _open_candidate(entry.path, search, notes)) is not None:
         # The store may know more than the file says.
         yield reader, origin, lambda _own: entry.identity
-
-
-def _has_name(stored: ModuleKey, path: str) -> bool:
-    """Whether a stored module may be of a binary of this name."""
-    names = {stored.debug_file, stored.code_file} - {""}
-    own = map(os.path.basename, (path, os.path.realpath(path)))
-    return not names or not names.isdisjoint(own)
 
 
 def _in_store(
@@ -515,25 +504,20 @@ def _open_candidate(path: str, search: BinarySearch, notes: list[str]) -> Reader
 
 
 def _from_cache(place: CachePlace, search: BinarySearch) -> FoundGsym | None:
-    found = _kept(place.linked(), search)
-    if found is not None:
-        return found
-    found = _kept(place.candidate(), search)
-    if found is not None:
-        place.remember()
-    return found
-
-
-def _kept(path: str, search: BinarySearch) -> FoundGsym | None:
-    """The file at *path* in the cache, if it is there and sound."""
-    if not path:
-        return None
-    try:
-        found = search.open_gsym(path)
-    except (OSError, GsymError):
-        return None  # missing or damaged: convert again
-    try:  # noqa: SIM105 - importing contextlib takes as long as a lookup
-        os.utime(path)  # the eviction order
-    except OSError:
-        pass  # a cache that is read-only
-    return FoundGsym(found, origin=f"{path}, from the cache")
+    """The file in the cache, if it is there and sound."""
+    for find in (place.linked, place.candidate):
+        path = find()
+        if not path:
+            continue
+        try:
+            reader = search.open_gsym(path)
+        except (OSError, GsymError):
+            continue  # missing or damaged: convert again
+        try:  # noqa: SIM105 - importing contextlib takes as long as a lookup
+            os.utime(path)  # the eviction order
+        except OSError:
+            pass  # a cache that is read-only
+        if find == place.candidate:
+            place.remember()
+        return FoundGsym(reader, origin=f"{path}, from the cache")
+    return None

@@ -40,7 +40,6 @@ _INCOMPLETE = ".incomplete" + _SUFFIX
 _STAMPS = "stamps"
 _MOST_LINKS = 1 << 16
 _UP = os.path.join("..", "")
-_BLOCK = 4 << 20
 _HASH_SIZE = 16
 _SECOND = 10**9
 # Nanoseconds: more than the precision of times of change, where these have fractions of
@@ -158,8 +157,13 @@ class CachePlace:
     def path(self) -> str:
         """The path of the conversion, for which all of the file is read."""
         if not self._path:
+            from gsym.containers.mapped_file import blocks
+
             self.stamp.settle()
-            name = self._prefix + _hash_of(self._data) + _SUFFIX
+            digest = _new_digest()
+            for block in blocks(self._data):
+                digest.update(block)
+            name = self._prefix + digest.hexdigest() + _SUFFIX
             self._path = os.path.join(self.folder, name)
         return self._path
 
@@ -209,17 +213,6 @@ def _new_digest() -> blake2b:
     except ImportError:
         from hashlib import blake2b
     return blake2b(digest_size=_HASH_SIZE)
-
-
-def _hash_of(data: memoryview) -> str:
-    """The hash of a complete mapped file, whose pages are given back."""
-    from gsym.containers.mapped_file import give_back
-
-    digest = _new_digest()
-    for start in range(0, len(data), _BLOCK):
-        digest.update(data[start : start + _BLOCK])
-        give_back(data, start, _BLOCK)
-    return digest.hexdigest()
 
 
 def _stamps(paths: Iterable[str]) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -102,13 +102,8 @@ def _described(
         if (size := binary.section_size(name.encode()))
     }
     versions = _dwarf_versions(dwarf)
-    kind = PE
-    for is_kind, name in (
-        (binary.is_elf, ELF),
-        (binary.is_macho, MACHO),
-        (binary.is_wasm, WASM),
-    ):
-        kind = name if is_kind else kind
+    kinds = {ELF: binary.is_elf, MACHO: binary.is_macho, WASM: binary.is_wasm}
+    kind = next((name for name, is_one in kinds.items() if is_one), PE)
     return found._replace(
         kind=kind,
         architecture=binary.architecture,

@@ -81,14 +81,16 @@ def _best_module(
         (compare(wanted, each.identity), each.identity, each.architecture)
         for each in modules_in(path, wanted, with_code=bool(wanted.code_hash))
     ]
-    best = min((OUTCOMES.index(each[0].outcome) for each in several), default=0)
-    equal = [each for each in several if each[0].outcome == OUTCOMES[best]]
-    if not equal:
+    if not several:
         raise FormatError("no module in it", path=path)
+    outcomes = {each[0].outcome for each in several}
+    best = next(filter(outcomes.__contains__, OUTCOMES))
+    equal = [each for each in several if each[0].outcome == best]
     chosen = [each for each in equal if each[1].architecture == wanted.architecture]
-    if len(equal) > 1 and len(chosen) != 1:
-        return equal[0][0], ModuleKey(), None
-    return chosen[0] if len(equal) > 1 else equal[0]
+    for found in equal, chosen:
+        if len(found) == 1:
+            return found[0]
+    return equal[0][0], ModuleKey(), None
 
 
 def _with_code(ids: Comparison, code: Comparison) -> Comparison:

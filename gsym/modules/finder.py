@@ -16,7 +16,7 @@ from functools import partial
 from gsym.errors import GsymError, reason_of
 from gsym.modules.key import Attempt, Comparison, ModuleKey, completed, has_id
 from gsym.modules.open_module import OpenModule
-from gsym.modules.places import Folder, PathOfKey, find_files
+from gsym.modules.places import Files, Folder, find_files, path_of_key
 from gsym.store.layout import default_store
 
 TYPE_CHECKING = bool()
@@ -94,7 +94,13 @@ class Finder:
         """
         places = [*self._places, *self._last]
         if elsewhere and self._store is not None:
-            places.append(_Elsewhere(self._store))
+            asked = self._store.binaries
+
+            def paths(key: ModuleKey, _name: str) -> Iterator[str]:
+                """The binaries in the store and its sources."""
+                return (each.path for each in asked(key._replace(path="")))
+
+            places.append(Files("store", paths))
         return find_files(places, key, name=name, compare_code=compare_code)
 
     def close(self) -> None:
@@ -178,20 +184,6 @@ class Finder:
         return best
 
 
-class _Elsewhere:
-    """The binaries in a store and its sources, as a place."""
-
-    name = "store"
-
-    def __init__(self, store: Symbolizer) -> None:
-        self._store = store
-
-    def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
-        """Paths as of `Place.paths`."""
-        del name
-        return (each.path for each in self._store.binaries(key._replace(path="")))
-
-
 def find_in(
     folders: Iterable[str],
     debug_folders: Iterable[str] = (),
@@ -205,7 +197,7 @@ def find_in(
     return Finder(
         [*map(Folder, folders), *by_id],
         store,
-        last=[PathOfKey(os.curdir)] if at_paths else (),
+        last=[path_of_key(os.curdir)] if at_paths else (),
         search={"debug_file_directories": debug, **SEARCH},
     )
 

@@ -29,22 +29,6 @@ _MISS_SECONDS = 60.0
 class OpenModule:
     """A module, or the result of an unsuccessful search for it."""
 
-    __slots__ = (
-        "__weakref__",
-        "attempts",
-        "checked",
-        "code",
-        "data_symbols",
-        "entry",
-        "find_files",
-        "is_cached",
-        "names",
-        "path",
-        "reader",
-        "unsure",
-        "variables",
-    )
-
     def __init__(
         self,
         entry: Entry | None,

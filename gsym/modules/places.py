@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         def name(self) -> str:
             """The place, for reports."""
 
-        def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
+        def paths(self, key: ModuleKey, name: str, /) -> Iterable[str]:
             """Files that may be of a module, the best first; they may be missing.
 
             Args:
@@ -121,22 +121,24 @@ class Folder:
         return self._by_path
 
 
-class PathOfKey:
+class Files(NamedTuple):
+    """Files whose paths follow from a module, as a place."""
+
+    name: str  # of the place
+    paths: Callable[[ModuleKey, str], Iterable[str]]  # as of `Place.paths`
+
+
+def path_of_key(beside: str = "") -> Files:
     """The path at which a log, a report or a profile says that a file is.
 
     Relative paths start in *beside*, and are not used without it.
     """
 
-    name = "path"
+    def paths(key: ModuleKey, _name: str) -> Iterator[str]:
+        if key.path and (beside or os.path.isabs(key.path)):
+            yield _normalized(os.path.join(beside, key.path))
 
-    def __init__(self, beside: str = "") -> None:
-        self._beside = beside
-
-    def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
-        """Paths as of `Place.paths`."""
-        del name
-        if key.path and (self._beside or os.path.isabs(key.path)):
-            yield _normalized(os.path.join(self._beside, key.path))
+    return Files("path", paths)
 
 
 def _normalized(path: str) -> str:
@@ -144,35 +146,25 @@ def _normalized(path: str) -> str:
     return path if os.pardir in path.split(os.sep) else os.path.normpath(path)
 
 
-class File:
+def named_file(path: str) -> Files:
     """A file that the user named.
 
     It is tried for modules with an id, which its own has to fit, and those of its name.
     """
 
-    def __init__(self, path: str) -> None:
-        self.name = path
-
-    def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
-        """Paths as of `Place.paths`."""
+    def paths(key: ModuleKey, name: str) -> Iterator[str]:
         from gsym.store.loose_files import file_names
 
-        if has_id(key) or os.path.basename(self.name) in file_names(name):
-            yield self.name
+        if has_id(key) or os.path.basename(path) in file_names(name):
+            yield path
+
+    return Files(path, paths)
 
 
-class KnownFiles:
+def known_files(paths: Iterable[str]) -> Files:
     """Files that are known, such as the originals in a store."""
-
-    name = "store"
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = tuple(paths)
-
-    def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
-        """Paths as of `Place.paths`."""
-        del key, name
-        yield from self._paths
+    known = tuple(paths)
+    return Files("store", lambda _key, _name: known)
 
 
 def find_files(

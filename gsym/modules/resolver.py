@@ -21,7 +21,7 @@ from gsym.store.adding import add_file, opened_store
 from gsym.store.entries import Entry, Resolution, resolved
 from gsym.store.loose_files import LooseFiles
 from gsym.store.sources.local_trees import LocalTree
-from gsym.store.sources.negative_cache import Miss, MissLifetimes, NegativeCache
+from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
 from gsym.store.sources.source import FoundFile, SourceList, stored_binaries
 from gsym.store.sources.web_server import FetchedFiles
 from gsym.writing.atomic_file import FULL_DISK
@@ -29,29 +29,18 @@ from gsym.writing.atomic_file import FULL_DISK
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterator, Sequence
-    from typing import Any, Protocol, TypeVar
+    from typing import Any, TypeAlias, TypeVar
 
     from gsym.cache import FileStamp
     from gsym.store.directory import Store
     from gsym.store.publication import Publication
+    from gsym.store.sources.negative_cache import Answer, Miss
     from gsym.store.sources.source import Source
 
     T = TypeVar("T")
 
-    class Adder(Protocol):
-        """Converts and publishes a file: `add_file` or a confined variant."""
-
-        def __call__(
-            self,
-            store: Store,
-            path: str,
-            *,
-            key: ModuleKey,
-            identity: ModuleKey,
-            source: str,
-            **options: Any,
-        ) -> Publication:
-            """Add a file, as `add_file` does."""
+    # Converts and publishes a file: `add_file`, or a confined variant of it.
+    Adder: TypeAlias = Callable[..., Publication]
 
 
 class SingleFlight:
@@ -433,16 +422,14 @@ class Resolver:
             return {}
         changed = {
             attempt.source
-            for attempt, when in zip(miss.attempts, miss.times, strict=True)
+            for attempt, when, _ in miss.answers
             if self._has_other(attempt, when, key)
         }
         names = {source.name for source in self.sources} - changed
         return {
-            attempt.source: (attempt, when)
-            for attempt, when, since in zip(
-                miss.attempts, miss.times, miss.since, strict=True
-            )
-            if attempt.source in names and self._counts(attempt, when, since)
+            answer.attempt.source: answer[:2]
+            for answer in miss.answers
+            if answer.attempt.source in names and self._counts(answer)
         }
 
     def _has_other(self, attempt: Attempt, when: float, key: ModuleKey) -> bool:
@@ -457,8 +444,9 @@ class Resolver:
                     return attempt.outcome == "missing" and bool(best)
         return False
 
-    def _counts(self, attempt: Attempt, when: float, since: float) -> bool:
-        if not self.misses.counts(attempt, when, since):
+    def _counts(self, answer: Answer) -> bool:
+        attempt, when, _ = answer
+        if not self.misses.counts(answer):
             return False
         # When a source answers again, modules that it failed to deliver are requested
         # again; when it replaces a bad file, all modules with bad files.

@@ -143,9 +143,8 @@ class Symbolizer:
             module = self._open.get(name)
             if module is not None:
                 self._open.move_to_end(name)
-        is_fresh = (
-            module is not None and time.monotonic() - module.checked < self._recheck
-        )
+        age = 0.0 if module is None else time.monotonic() - module.checked
+        is_fresh = module is not None and age < self._recheck
         if is_fresh or self.store is None:
             # Of a name there may be another file by now.
             return module if is_fresh or has_id(key) else None
@@ -153,12 +152,9 @@ class Symbolizer:
             entry = self.store.get(key)
             if entry is not None and self._may_improve(entry):
                 return None
-            is_new = entry is not None and (module is None or not _is_of(module, entry))
-            found = (
-                self._load(resolved(key, entry, is_cached=True))
-                if entry is not None and is_new
-                else None
-            )
+            found = None
+            if entry is not None and not (module and _is_of(module, entry)):
+                found = self._load(resolved(key, entry, is_cached=True))
         except AmbiguousModuleError:
             return None
         except (GsymError, OSError):
@@ -298,31 +294,21 @@ class Symbolizer:
         if there := self._opened(entry, resolution.unsure):
             return there
         try:
-            reader = _open(entry.path, self._index_limit)
-            _check(reader, entry)
+            reader = _open(entry, self._index_limit)
         except FileNotFoundError:
             raise
         except (GsymError, OSError) as error:
             return self._unusable(resolution, str(error))
-        return OpenModule(
-            entry,
-            reader,
-            attempts,
-            is_cached=resolution.is_cached,
-            unsure=resolution.unsure,
-        )
+        is_cached, unsure = resolution.is_cached, resolution.unsure
+        return OpenModule(entry, reader, attempts, is_cached=is_cached, unsure=unsure)
 
     def _opened(self, entry: Entry, unsure: str) -> OpenModule | None:
         """The module if it is open, perhaps by another name."""
         with self._lock:
-            return next(
-                (
-                    each
-                    for each in self._open.values()
-                    if _is_of(each, entry) and each.unsure == unsure
-                ),
-                None,
-            )
+            for each in self._open.values():
+                if _is_of(each, entry) and each.unsure == unsure:
+                    return each
+        return None
 
     def _unusable(self, resolution: Resolution, reason: str) -> OpenModule:
         attempts = (*resolution.attempts, Attempt("store", "refused", reason))
@@ -373,22 +359,22 @@ def _is_of(module: OpenModule, entry: Entry) -> bool:
     return module.entry is not None and module.entry.path == entry.path
 
 
-def _open(path: str, index_limit: int) -> Reader:
-    if path.startswith(REMOTE):
+def _open(entry: Entry, index_limit: int) -> Reader:
+    """The file of a module of a store, which is checked."""
+    if entry.path.startswith(REMOTE):
         from gsym.remote.reader import open_remote
 
-        return open_remote(path, index_limit=index_limit)
-    from gsym.reading.reader import open as open_reader
+        reader = open_remote(entry.path, index_limit=index_limit)
+    else:
+        from gsym.reading.reader import open as open_reader
 
-    return open_reader(path, index_limit=index_limit, read_ahead=False)
-
-
-def _check(reader: Reader, entry: Entry) -> None:
+        reader = open_reader(entry.path, index_limit=index_limit, read_ahead=False)
     if entry.gsym_size and reader.size != entry.gsym_size:
         reason = f"the file has {reader.size} bytes, not {entry.gsym_size}"
         raise FormatError(reason, path=entry.path)
     if not fits_uuid(entry.identity, reader.uuid):
         raise UuidMismatchError("UUID is not that of the module", path=entry.path)
+    return reader
 
 
 class _StoreOnly:

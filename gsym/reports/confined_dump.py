@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 
 from gsym.memory.stack_parts import NO_MODULE, StackFrame
-from gsym.modules.places import KnownFiles, find_files
+from gsym.modules.places import find_files, known_files
 from gsym.reports.symbolicate import is_dump, parse_dump
 from gsym.store.archives import inflate_file
 
@@ -47,7 +47,7 @@ def read_confined_dump(
     def find(module: StackModule) -> Iterator[str]:
         row = module_row(module)
         name = module_name(row)
-        places = [KnownFiles(files.get(name, ()))]
+        places = [known_files(files.get(name, ()))]
         key = module.key._replace(path="")
         for each in find_files(
             places, key, name=module.name, compare_code=module.compare_code

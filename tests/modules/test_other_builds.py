@@ -14,7 +14,7 @@ import gsym
 from gsym.cli.main import main
 from gsym.conversion import job
 from gsym.markup.symbols import ModuleSymbols, SymbolOptions
-from gsym.modules import binary_conversion, binary_reader, conversion_cache
+from gsym.modules import binary_conversion, binary_reader
 from gsym.modules.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from gsym.modules.conversion_cache import collect_cache
 from gsym.modules.open_module import OpenModule
@@ -145,7 +145,7 @@ def test_the_contents_of_a_file_are_read_once(
 ) -> None:
     path = place(tmp_path / "app", program("alpha"))
     assert answer(path) == "alpha"
-    monkeypatch.setattr(conversion_cache, "_hash_of", None)
+    monkeypatch.setattr("gsym.containers.mapped_file.blocks", None)
     assert answer(path) == "alpha"
     with pytest.raises(TypeError):
         find_gsym(place(tmp_path / "copy", program("alpha")), SEARCH)
@@ -155,7 +155,7 @@ def test_a_reader_by_units_reads_no_whole_binary(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(binary_reader, "_LEAST_DEBUG_INFO", 0)
-    monkeypatch.setattr(conversion_cache, "_hash_of", None)
+    monkeypatch.setattr("gsym.containers.mapped_file.blocks", None)
     path = place(tmp_path / "app", program("alpha"))
     found = find_gsym(path, SEARCH._replace(partial=True))
     assert found.reader is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gsym.modules.key import Attempt, ModuleKey
-from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
+from gsym.store.sources.negative_cache import Answer, MissLifetimes, NegativeCache
 from tests.clock import Clock
 from tests.symbol_files import key
 
@@ -40,7 +40,7 @@ def test_miss_keeps_the_answer_of_each_source(
         assert found is not None
         assert found.key == key()
         assert found.attempts == (MISSING, FAILED, REFUSED)
-        assert found.times == (1e9,) * 3
+        assert [each.time for each in found.answers] == [1e9] * 3
         assert (found.asked, found.last_asked) == (1, 1e9)
     assert misses.find(key(1)) is None
     assert misses.find(key()._replace(debug_file="other")) is None
@@ -52,9 +52,9 @@ def test_each_kind_of_answer_counts_for_its_time(
     start = clock.now
     for attempt, seconds in [(MISSING, 3600), (FAILED, 60), (REFUSED, 86400)]:
         clock.now = start + seconds - 1
-        assert misses.counts(attempt, 1e9, 0)
+        assert misses.counts(Answer(attempt, 1e9, 0))
         clock.now = start + seconds
-        assert not misses.counts(attempt, 1e9, 0)
+        assert not misses.counts(Answer(attempt, 1e9, 0))
 
 
 def test_refusal_counts_as_long_as_it_has_lasted(
@@ -63,7 +63,7 @@ def test_refusal_counts_as_long_as_it_has_lasted(
     asked = []
     for second in range(100):
         miss = misses.find(key(0))
-        if miss is None or not misses.counts(REFUSED, *miss.times, *miss.since):
+        if miss is None or not misses.counts(*miss.answers):
             asked.append(second)
             misses.remember(key(0), [REFUSED])
         clock.now += 1
@@ -78,22 +78,22 @@ def test_another_outcome_ends_consecutive_refusals(
         clock.now += 100
     miss = misses.find(key(0))
     assert miss is not None
-    assert miss.since == miss.times == (1e9 + 300,)
+    assert [each[1:] for each in miss.answers] == [(1e9 + 300, 1e9 + 300)]
 
 
 def test_times_can_be_chosen(tmp_path: Path, clock: Clock) -> None:
     lifetimes = MissLifetimes(missing=5)
     misses = NegativeCache(str(tmp_path), lifetimes=lifetimes, clock=clock)
     clock.now += 5
-    assert not misses.counts(MISSING, 1e9, 0)
-    assert misses.counts(FAILED, 1e9, 0)
+    assert not misses.counts(Answer(MISSING, 1e9, 0))
+    assert misses.counts(Answer(FAILED, 1e9, 0))
 
 
 def test_misses_from_the_future_end_when_the_clock_is_set_back(
     misses: NegativeCache, clock: Clock
 ) -> None:
     clock.now -= 1
-    assert not misses.counts(MISSING, 1e9, 0)
+    assert not misses.counts(Answer(MISSING, 1e9, 0))
 
 
 def test_the_most_missed_come_first(misses: NegativeCache) -> None:

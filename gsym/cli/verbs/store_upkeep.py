@@ -158,8 +158,7 @@ def _lines(miss: Miss) -> Iterator[str]:
 
 def _record(miss: Miss) -> dict[str, Any]:
     attempts = [
-        {**attempt._asdict(), "time": when}
-        for attempt, when in zip(miss.attempts, miss.times, strict=True)
+        {**attempt._asdict(), "time": when} for attempt, when, _ in miss.answers
     ]
     names = "debug_file", "debug_id", "code_file", "code_id"
     return {

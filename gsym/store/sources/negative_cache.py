@@ -36,16 +36,26 @@ class MissLifetimes(NamedTuple):
     first_refused: float = 2  # see *refused*
 
 
+class Answer(NamedTuple):
+    """The answer of a source that did not have a module."""
+
+    attempt: Attempt
+    time: float  # when it was given, in seconds since 1970
+    since: float  # since when the source has had the same outcome, likewise
+
+
 class Miss(NamedTuple):
     """A module that was not found."""
 
     key: ModuleKey  # as requested; long names are truncated
-    attempts: tuple[Attempt, ...]  # the answer of each source
-    times: tuple[float, ...]  # times of the answers, in seconds since 1970
-    # since when each source has had the same outcome, likewise
-    since: tuple[float, ...]
+    answers: tuple[Answer, ...]  # of each source
     asked: int  # number of requests
     last_asked: float  # time of the last request
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The answers without their times."""
+        return tuple(each.attempt for each in self.answers)
 
 
 _MAX_MODULES = 10_000
@@ -87,14 +97,15 @@ class NegativeCache:
         """The time that is recorded, in seconds since 1970."""
         return self._clock()
 
-    def counts(self, attempt: Attempt, time: float, since: float) -> bool:
-        """Whether an answer of *time* has not expired; *since*: see `Miss`."""
-        lifetime: float = getattr(self._lifetimes, attempt.outcome, 0.0)
-        if attempt.outcome == "refused":
+    def counts(self, answer: Answer) -> bool:
+        """Whether an answer has not expired."""
+        outcome = answer.attempt.outcome
+        lifetime: float = getattr(self._lifetimes, outcome, 0.0)
+        if outcome == "refused":
             # A server that was broken for a moment must not be avoided for a day.
             least = self._lifetimes.first_refused
-            lifetime = min(max(time - since, least), lifetime)
-        return 0 <= self._clock() - time < lifetime
+            lifetime = min(max(answer.time - answer.since, least), lifetime)
+        return 0 <= self._clock() - answer.time < lifetime
 
     def remember(
         self,
@@ -109,11 +120,14 @@ class NegativeCache:
         times = times or [self._clock()] * len(attempts)
         with self._lock:
             before = self.find(key, of_code=of_code)
+            # since when a source has had an outcome
+            answers = before.answers if before else ()
+            since = {each.attempt[:2]: each.since for each in answers}
             found = [
                 (
                     *attempt._replace(detail=attempt.detail[:_MAX_DETAIL]),
                     when,
-                    min(when, _since(before, attempt, when)),
+                    min(when, since.get(attempt[:2], when)),
                 )
                 for attempt, when in zip(attempts, times, strict=True)
             ]
@@ -223,21 +237,10 @@ def _read(path: str) -> Miss | None:
         with suppress(ValueError, TypeError, IndexError, AttributeError, KeyError):
             line = json.loads(text)
             if "key" in line:
-                answers = line["attempts"]
-                found = (
-                    ModuleKey(*line["key"]),
-                    tuple(Attempt(*each[:-2]) for each in answers),
-                    tuple(float(each[-2]) for each in answers),
-                    tuple(float(each[-1]) for each in answers),
+                answers = tuple(
+                    Answer(Attempt(*attempt), float(when), float(since))
+                    for *attempt, when, since in line["attempts"]
                 )
+                found = ModuleKey(*line["key"]), answers
             asked += int(line.get("asked", 1))
     return None if found is None else Miss(*found, asked, last_asked)
-
-
-def _since(before: Miss | None, attempt: Attempt, when: float) -> float:
-    """Since when a source has had this outcome."""
-    if before is not None:
-        for answer, since in zip(before.attempts, before.since, strict=True):
-            if (answer.source, answer.outcome) == (attempt.source, attempt.outcome):
-                return since
-    return when
