@@ -20,7 +20,7 @@ from gsym.modules.key import ModuleKey, completed, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.store.adding import add_file
 from gsym.store.archives import ArchiveLimits, bare_name, inflate_file, members
-from gsym.store.storable import storable_modules
+from gsym.store.binary_facts import storable_modules
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

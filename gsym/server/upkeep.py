@@ -16,13 +16,14 @@ from gsym.store.collection import (
     StoreLimits,
     collect,
     free_bytes,
+    read_served_time,
     remove_all_leftovers,
+    write_served_time,
 )
 from gsym.store.directory import Store
 from gsym.store.layout import LOCKS
 from gsym.store.locking import held_at_once
 from gsym.store.publication import remove_evicted
-from gsym.store.served_time import read_served_time, write_served_time
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 
     from gsym.server.service import Service
     from gsym.server.settings import Settings
-    from gsym.store.collection import Collection
-    from gsym.store.served_time import ServedTime
+    from gsym.store.collection import Collection, ServedTime
 
 _LOG = logging.getLogger("gsym.server")
 _PAUSE = 60.0  # seconds

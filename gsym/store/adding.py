@@ -22,10 +22,9 @@ from gsym.modules.key import (
 )
 from gsym.records import NamedTuple
 from gsym.store.archives import MOST_INFLATED, bare_name, inflate_file
-from gsym.store.binary_facts import facts_of
+from gsym.store.binary_facts import facts_of, storable_modules
 from gsym.store.entries import Quality
 from gsym.store.layout import GUID_DIGITS, checked_identity
-from gsym.store.storable import storable_modules
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Files of a binary for clients of debuginfod: its debug file, its executable."""
+"""The modules in a file that a store may have, and what it is for debuginfod."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.elf import read_altlink
 from gsym.conversion.identity import key_of_binary, module_of
 from gsym.conversion.module_file import modules_in
-from gsym.errors import GsymError
+from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.records import NamedTuple
+from gsym.store.archives import bare_name
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from gsym.conversion.module_file import ModuleFile
     from gsym.modules.key import ModuleKey
 
 _DEBUG_SECTIONS = (b".debug_info", b".symtab", b".zdebug_info", b".debug_line")
+_WORDS = 2  # the name of an operating system and that of an architecture
 KINDS = ("debuginfo", "executable")
 
 
@@ -56,3 +59,28 @@ def facts_of(path: str, section: str = "", *, with_code: bool = False) -> Binary
         name = section.encode("utf-8", "surrogateescape")
         part = (binary.stored_range(name) if name else None) or (0, 0)
         return BinaryFacts((module,), kinds, supplementary, part)
+
+
+def storable_modules(path: str, wanted: ModuleKey) -> tuple[ModuleFile, ...]:
+    """The modules in a file as of `modules_in`; names in a GSYM file have no folder.
+
+    Raises:
+        UnsupportedError: It is not a module, or of an unsupported kind.
+    """
+    return tuple(map(_checked, modules_in(path, wanted)))
+
+
+def _checked(module: ModuleFile) -> ModuleFile:
+    if module.is_relocatable and not module.uuid:
+        reason = "an object file without a build id, which is not a module yet"
+        raise UnsupportedError(reason, path=module.path)
+    if module.kind != "gsym":
+        return module
+    own = module.identity
+    if len(f"{own.os} {own.architecture}".split()) > _WORDS:
+        reason = "invalid operating system or architecture"
+        raise FormatError(reason, path=module.path)
+    named = own._replace(
+        debug_file=bare_name(own.debug_file), code_file=bare_name(own.code_file)
+    )
+    return module._replace(identity=named)

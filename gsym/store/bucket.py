@@ -126,22 +126,18 @@ class BucketStore:
         """The further modules of a GUID."""
         when, slots = self._listed.get(debug_id[:2], (float("-inf"), []))
         if time.monotonic() - when > _LISTED_SECONDS:
-            slots = sorted(self._list(f"{layout.FURTHER}/{debug_id[:2]}"))
+            shelf, end = f"{layout.FURTHER}/{debug_id[:2]}", f"/{layout.GSYM_FILE}"
+            with errors_of(f"{self.name}/{shelf}"):
+                batches = self._bucket.list(shelf)
+                paths: list[str] = [each["path"] for batch in batches for each in batch]
+            named = (path.split("/")[-3:-1] for path in paths if path.endswith(end))
+            slots = sorted(map("".join, named))
             self._listed[debug_id[:2]] = time.monotonic(), slots
         guid = debug_id[: layout.GUID_DIGITS]
         for slot in slots:
             entry = self._at(slot) if slot.startswith(guid) else None
             if entry is not None:
                 yield entry
-
-    def _list(self, shelf: str) -> Iterator[str]:
-        """The slots of the modules on a shelf."""
-        with errors_of(f"{self.name}/{shelf}"):
-            for batch in self._bucket.list(shelf):
-                for each in batch:
-                    path: str = each["path"]
-                    if path.endswith(f"/{layout.GSYM_FILE}"):
-                        yield "".join(path.split("/")[-3:-1])
 
     def _at(self, slot: str) -> Entry | None:
         """The module in a slot."""

@@ -1,4 +1,9 @@
-"""Evicts the least recently used modules until a store fits its limits."""
+"""Evicts the least recently used modules until a store fits its limits.
+
+The age of a module is measured by the times in which a server ran, if there is one. The
+clock may jump, and a server may not run for long. Neither says that nobody needs a
+module, so such gaps do not count.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ from gsym.store import layout, publication
 from gsym.store.locking import held_at_once, remove_abandoned
 from gsym.store.received_symbfile import iter_return_pads
 from gsym.store.sidecar import read_entry
+from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -21,6 +27,9 @@ if TYPE_CHECKING:
 
 
 _MOST_AHEAD = 60 * 10**9  # nanoseconds
+_MOST_GAPS = 64
+_SHORTEST_GAP = 3600.0  # seconds without a round of upkeep
+_MOST_SERVED = 1 << 16  # bytes of the record
 
 
 class Collection(NamedTuple):
@@ -191,3 +200,47 @@ def _locks(store: str, module: _Kept) -> Iterator[str]:
     for name in {layout.lock_name(key) for key in keys}:
         yield os.path.join(store, layout.LOCKS, name)
     yield publication.swap_lock_path(store, module.slot)
+
+
+class ServedTime(NamedTuple):
+    """The time that was served until the last round of upkeep."""
+
+    last: float  # time of the last round, in seconds since 1970
+    # begin and end of the times that do not count
+    gaps: tuple[tuple[float, float], ...] = ()
+
+    def at(self, now: float) -> ServedTime:
+        """The served time at another round."""
+        gaps = [(begin, min(end, now)) for begin, end in self.gaps if begin < now]
+        if now - self.last > _SHORTEST_GAP:
+            gaps.append((self.last, now))
+        longest = sorted(gaps, key=lambda gap: gap[0] - gap[1])[:_MOST_GAPS]
+        return ServedTime(now, tuple(sorted(longest)))
+
+    def since(self, time: float) -> float:
+        """Seconds that were served since a time."""
+        gone = self.last - time
+        for begin, end in self.gaps:
+            gone -= max(0.0, end - max(begin, time))
+        return max(0.0, gone)
+
+
+def read_served_time(store: str) -> ServedTime:
+    """The record of a store; without one, no time was served yet."""
+    import json
+
+    try:
+        with open(os.path.join(store, layout.SERVED), "rb") as file:
+            record = json.loads(file.read(_MOST_SERVED))
+        gaps = tuple((float(begin), float(end)) for begin, end in record["gaps"])
+        return ServedTime(float(record["last"]), gaps)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return ServedTime(0.0)
+
+
+def write_served_time(store: str, served: ServedTime) -> None:
+    """Replace the record of a store."""
+    import json
+
+    with AtomicFile(os.path.join(store, layout.SERVED)) as file:
+        file.write(json.dumps(served._asdict()).encode("ascii"))

@@ -10,6 +10,7 @@ from gsym.store.layout import slot_of_folder
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from gsym.cache import FileStamp
     from gsym.modules.key import Comparison, ModuleKey
 
 
@@ -89,6 +90,14 @@ class Entry(NamedTuple):
             compare(wanted, known._replace(code_id=each)) for each in self.all_code_ids
         ]
         return min(results, key=lambda each: OUTCOMES.index(each.outcome))
+
+
+def entry_of_file(
+    path: str, identity: ModuleKey, source: str, stamp: FileStamp
+) -> Entry:
+    """The module in a file that is not in a store, without a count of functions."""
+    size, added = stamp.size, stamp.modified / 1e9
+    return Entry(path, identity, source=source, size=size, added=added)
 
 
 class Resolution(NamedTuple):

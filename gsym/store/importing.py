@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 
 from gsym.cache import stamp_at
@@ -19,28 +20,11 @@ from gsym.store.tree_adding import FileOutcome, added_modules, in_parallel, outc
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Protocol
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
     from gsym.net.limits import TransferLimits
     from gsym.store.sources.object_storage import ObjectStorage
-
-    class ImportPlace(Protocol):
-        """A folder, store or bucket to import from."""
-
-        @property
-        def name(self) -> str:
-            """The location of the place."""
-
-        def items(self) -> Iterator[ImportItem]:
-            """All its files."""
-
-        def take(self, item: ImportItem, folder: str) -> FoundFile:
-            """Get a file, downloading it into *folder* if it is remote."""
-
-    from typing import Any
-
-    from typing_extensions import Self
 
 
 class ImportItem(NamedTuple):
@@ -48,6 +32,15 @@ class ImportItem(NamedTuple):
 
     path: str  # path relative to the place
     mark: str  # changes when the file does
+    # returns the file, downloaded into a folder if it is remote
+    take: Callable[[str], FoundFile]
+
+
+class ImportPlace(NamedTuple):
+    """A folder, store or bucket to import from."""
+
+    name: str  # its location
+    items: Callable[[], Iterator[ImportItem]]  # returns all its files
 
 
 def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:
@@ -60,117 +53,97 @@ def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:
     if text.startswith(BUCKETS):
         from gsym.store.sources.object_storage import open_bucket
 
-        return _Bucket(open_bucket(text, limits))
+        bucket = open_bucket(text, limits)
+        return ImportPlace(bucket.name, partial(_objects, bucket))
     if not os.path.isdir(text):
         raise ValueError(f"'{text}' is neither a folder nor an s3, gs or az URL")
-    if os.path.isfile(os.path.join(text, MARKER)):
-        return _OtherStore(text)
-    return _Folder(text)
+    path = os.path.abspath(text)
+    items = _modules if os.path.isfile(os.path.join(text, MARKER)) else _files
+    return ImportPlace(path, partial(items, path))
 
 
-class _Folder:
+def _files(root: str) -> Iterator[ImportItem]:
     """All files below a folder; links to folders are not followed."""
-
-    def __init__(self, path: str) -> None:
-        self.name = os.path.abspath(path)
-
-    def items(self) -> Iterator[ImportItem]:
-        for folder, folders, names in os.walk(self.name):
-            folders.sort()
-            for name in sorted(names):
-                path = os.path.join(folder, name)
-                stamp = stamp_at(path)
-                if stamp is not None:
-                    mark = f"{stamp.size} {stamp.modified}"
-                    yield ImportItem(os.path.relpath(path, self.name), mark)
-
-    def take(self, item: ImportItem, folder: str) -> FoundFile:
-        del folder
-        path = os.path.join(self.name, item.path)
-        return FoundFile(path, path)
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            stamp = stamp_at(path)
+            if stamp is not None:
+                mark, take = f"{stamp.size} {stamp.modified}", partial(_take_file, path)
+                yield ImportItem(os.path.relpath(path, root), mark, take)
 
 
-class _OtherStore:
+def _take_file(path: str, _folder: str) -> FoundFile:
+    return FoundFile(path, path)
+
+
+def _modules(path: str) -> Iterator[ImportItem]:
     """The modules of another store, with their identities."""
-
-    def __init__(self, path: str) -> None:
-        self._store = Store(path)
-        self.name = self._store.path
-
-    def items(self) -> Iterator[ImportItem]:
-        for slot in self._store.slots():
-            try:
-                entry = self._store.at(slot)
-            except FormatError:
-                yield ImportItem(slot, "damaged")  # `take` reports the error
-                continue
-            if entry is not None:
-                yield ImportItem(slot, entry.path)
-
-    def take(self, item: ImportItem, folder: str) -> FoundFile:
-        del folder
-        entry = self._store.at(item.path)
-        if entry is None:
-            raise NotFoundError("was removed", path=item.path)
-        source = entry.source or entry.path
-        return FoundFile(entry.path, source, entry.identity, entry.code_ids)
+    store = Store(path)
+    for slot in store.slots():
+        try:
+            entry = store.at(slot)
+        except FormatError:
+            mark = "damaged"  # `take` reports the error
+        else:
+            mark = entry.path if entry else ""
+        if mark:
+            yield ImportItem(slot, mark, partial(_take_module, store, slot))
 
 
-class _Bucket:
+def _take_module(store: Store, slot: str, _folder: str) -> FoundFile:
+    entry = store.at(slot)
+    if entry is None:
+        raise NotFoundError("was removed", path=slot)
+    source = entry.source or entry.path
+    return FoundFile(entry.path, source, entry.identity, entry.code_ids)
+
+
+def _objects(storage: ObjectStorage) -> Iterator[ImportItem]:
     """The objects of a bucket."""
+    for path, mark in storage.objects():
+        yield ImportItem(path, mark, partial(_take_object, storage, path))
 
-    def __init__(self, storage: ObjectStorage) -> None:
-        self._storage = storage
-        self.name = storage.name
 
-    def items(self) -> Iterator[ImportItem]:
-        for path, mark in self._storage.objects():
-            yield ImportItem(path, mark)
-
-    def take(self, item: ImportItem, folder: str) -> FoundFile:
-        target = os.path.join(folder, os.path.basename(item.path) or "object")
-        self._storage.fetch(item.path, target)
-        return FoundFile(target, f"{self.name}/{item.path}")
+def _take_object(storage: ObjectStorage, path: str, folder: str) -> FoundFile:
+    target = os.path.join(folder, os.path.basename(path) or "object")
+    storage.fetch(path, target)
+    return FoundFile(target, f"{storage.name}/{path}")
 
 
 _FOLDER = ".imports"
 
 
-class ImportJournal:
-    """The journal of imports from one place into one store."""
+@contextmanager
+def _journal(
+    store: str, place: str
+) -> Iterator[tuple[dict[str, str], Callable[[ImportItem], None]]]:
+    """The journal of imports from one place into one store.
 
-    def __init__(self, store: str, place: str) -> None:
-        name = sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-        self._path = os.path.join(store, _FOLDER, f"{name}.jsonl")
-        self._place = place
-        self._lock = threading.Lock()
-        self._done: dict[str, str] = {}
+    Returns:
+        The marks of the files that were imported, by path; and a function that records
+        that a file was.
+    """
+    name = sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    path = os.path.join(store, _FOLDER, f"{name}.jsonl")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    done: dict[str, str] = {}
+    with suppress(FileNotFoundError), open(path, "rb") as before:
+        for line in before:
+            with suppress(ValueError, TypeError):  # the last line may be incomplete
+                item, mark = json.loads(line)
+                done[item] = mark
+    with open(path, "ab", buffering=0) as file:
+        if file.tell():
+            file.write(b"\n")  # ends an incomplete line
+        lock = threading.Lock()
 
-    def __enter__(self) -> Self:
-        os.makedirs(os.path.dirname(self._path), exist_ok=True)
-        with suppress(FileNotFoundError), open(self._path, "rb") as file:
-            for line in file:
-                with suppress(ValueError, TypeError):  # the last line may be incomplete
-                    path, mark = json.loads(line)
-                    self._done[path] = mark
-        self._file = open(self._path, "ab", buffering=0)
-        if self._file.tell():
-            self._file.write(b"\n")  # ends an incomplete line
-        return self
+        def note(item: ImportItem) -> None:
+            with lock:
+                file.write(json.dumps([item.path, item.mark]).encode() + b"\n")
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def is_done(self, path: str, mark: str) -> bool:
-        """Whether the file was imported and has not changed since."""
-        return self._done.get(path) == mark
-
-    def note(self, path: str, mark: str) -> None:
-        """Record that a file was imported."""
-        line = json.dumps([path, mark]).encode() + b"\n"
-        with self._lock:
-            self._done[path] = mark
-            self._file.write(line)
+        yield done, note
 
 
 def import_all(
@@ -196,14 +169,14 @@ def import_all(
     """
     with store.temporary_folder():
         pass  # the store must exist before its journal
-    with ImportJournal(store.path, place.name) as journal:
+    with _journal(store.path, place.name) as (done, note):
 
         def work(item: ImportItem) -> list[FileOutcome]:
-            if not is_repeated and journal.is_done(item.path, item.mark):
+            if not is_repeated and done.get(item.path) == item.mark:
                 return [FileOutcome(item.path, "done")]
-            found = list(_import(store, place, item, options))
+            found = list(_import(store, item, options))
             if all(each.outcome != "failed" for each in found):
-                journal.note(item.path, item.mark)
+                note(item)
             return found
 
         own = store.path + os.sep
@@ -217,11 +190,11 @@ def import_all(
 
 
 def _import(
-    store: Store, place: ImportPlace, item: ImportItem, options: dict[str, Any]
+    store: Store, item: ImportItem, options: dict[str, Any]
 ) -> Iterator[FileOutcome]:
     with store.temporary_folder() as folder:
         try:
-            found = place.take(item, folder)
+            found = item.take(folder)
             yield from added_modules(
                 *(store, item.path, found.path),
                 label=found.location,

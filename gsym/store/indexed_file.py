@@ -52,13 +52,26 @@ def read_file(path: str, stamp: FileStamp) -> IndexedFile:
         is_sym_file = path.endswith(".sym") or head.startswith(_MODULE)
         if kind not in _KINDS or (kind == "breakpad" and not is_sym_file):
             return IndexedFile(stamp, is_debug_file=False)
-        from gsym.store.storable import storable_modules
+        from gsym.containers.fat import open_slice
+        from gsym.store.binary_facts import storable_modules
 
         modules = [each.identity for each in storable_modules(path, ModuleKey())]
-        rank = _rank(path) if kind == "object" else 1
+        rank = 1
+        if kind == "object":
+            with open_slice(path) as binary:
+                rank = int(binary.has_section(b".symtab") or not binary.is_elf)
+                rank = WITH_DWARF if any(map(binary.has_section, _DWARF)) else rank
     except (GsymError, OSError, ValueError):
         return IndexedFile(stamp, is_debug_file=False)
-    named = [_named(each, path) for each in modules]
+    from gsym.store.archives import bare_name
+
+    # With the names that they would get in a store.
+    named = [
+        each._replace(debug_file=bare_name(path))
+        if each.debug_file in {"", os.path.basename(path)}
+        else each
+        for each in modules
+    ]
     return IndexedFile(stamp, named, named, kind, rank=rank)
 
 
@@ -78,24 +91,6 @@ def with_code(path: str, kind: str, module: ModuleKey) -> ModuleKey:
     except (GsymError, OSError):
         pass  # changed meanwhile
     return module
-
-
-def _rank(path: str) -> int:
-    from gsym.containers.fat import open_slice
-
-    with open_slice(path) as binary:
-        if any(map(binary.has_section, _DWARF)):
-            return WITH_DWARF
-        return int(binary.has_section(b".symtab") or not binary.is_elf)
-
-
-def _named(identity: ModuleKey, path: str) -> ModuleKey:
-    """An identity with the name that the module would get in a store."""
-    from gsym.store.archives import bare_name
-
-    if identity.debug_file in {"", os.path.basename(path)}:
-        return identity._replace(debug_file=bare_name(path))
-    return identity
 
 
 def _read_gsym(path: str, stamp: FileStamp) -> IndexedFile:

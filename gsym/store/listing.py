@@ -22,7 +22,8 @@ class StoreListing:
     """A list of a store and folders, read again after *max_age* seconds; thread-safe.
 
     While one thread reads the folders, others soon continue with the previous contents.
-    During the first reading they wait.
+    During the first reading they wait. All methods raise an `UnsupportedError` if the
+    store was made by a newer version.
     """
 
     def __init__(
@@ -45,11 +46,7 @@ class StoreListing:
         self._due = float("-inf")
 
     def search(self, text: str) -> list[Entry]:
-        """Modules with all words of *text* in their names and ids, by name.
-
-        Raises:
-            UnsupportedError: It was made by a newer version.
-        """
+        """Modules with all words of *text* in their names and ids, by name."""
         words = text.lower().split()
         return [
             entry
@@ -58,34 +55,22 @@ class StoreListing:
         ]
 
     def named(self, name: str) -> list[Entry]:
-        """Modules of a name, ignoring case, the newest first.
-
-        Raises:
-            UnsupportedError: It was made by a newer version.
-        """
+        """Modules of a name, ignoring case, the newest first."""
         self._current()
         found = self._by_name.get(name.lower(), [])
         return sorted(found, key=lambda entry: -entry.added)
 
     def in_folders(self, debug_id: str) -> bool:
-        """Whether a module is only in the folders, and not converted yet.
-
-        Raises:
-            UnsupportedError: It was made by a newer version.
-        """
-        return any(
-            entry.identity.debug_id == debug_id and not entry.quality.functions
-            for _searched_text, entry in self._current()
-        )
+        """Whether a module is only in the folders, and not converted yet."""
+        return any(not each.quality.functions for each in self._of_id(debug_id))
 
     def has_several(self, debug_id: str) -> bool:
-        """Whether several modules have a debug id.
+        """Whether several modules have a debug id."""
+        return len(self._of_id(debug_id)) > 1
 
-        Raises:
-            UnsupportedError: It was made by a newer version.
-        """
-        found = [each for _, each in self._current()]
-        return sum(each.identity.debug_id == debug_id for each in found) > 1
+    def _of_id(self, debug_id: str) -> list[Entry]:
+        found = (entry for _, entry in self._current())
+        return [each for each in found if each.identity.debug_id == debug_id]
 
     def _current(self) -> Sequence[tuple[str, Entry]]:
         is_first = self._due == float("-inf")
@@ -93,13 +78,16 @@ class StoreListing:
             try:
                 now = self._clock()
                 if now > self._due:
-                    found = [(_searched_text(entry), entry) for entry in self._read()]
-                    self._entries = sorted(found, key=lambda pair: pair[0])
+                    found: list[tuple[str, Entry]] = []
                     by_name: dict[str, list[Entry]] = {}
-                    for _searched, entry in found:
-                        names = entry.identity.debug_file, entry.identity.code_file
-                        for name in {each.lower() for each in names}:
+                    for entry in self._read():
+                        known = entry.identity
+                        names = known.debug_file.lower(), known.code_file.lower()
+                        ids = known.debug_id.lower(), known.code_id.lower()
+                        found.append((" ".join((*names, *ids)), entry))
+                        for name in {*names}:
                             by_name.setdefault(name, []).append(entry)
+                    self._entries = sorted(found, key=lambda pair: pair[0])
                     self._by_name = by_name
                     took = self._clock() - now
                     self._due = now + max(self._max_age, took * _PAUSE_PER_WORK)
@@ -119,9 +107,3 @@ class StoreListing:
                     identity = entry.identity._replace(debug_id=debug_id)
                     found.append(entry._replace(identity=identity))
         return found
-
-
-def _searched_text(entry: Entry) -> str:
-    known = entry.identity
-    names = known.debug_file, known.code_file, known.debug_id, known.code_id
-    return " ".join(names).lower()

@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
 
 from gsym.writing.atomic_file import is_at
@@ -22,80 +22,57 @@ if TYPE_CHECKING:
 
 _RANDOM_BYTES = 8
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1  # seconds between attempts to lock
+_FILE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class FileLock:
-    """An exclusive lock; its file *path* exists while it is held or waited for."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._descriptor = -1
-
-    def acquire(self, *, wait: float | None = None) -> bool:
-        """Acquire the lock; return whether that succeeded.
-
-        Args:
-            wait: Maximum seconds to wait for the lock; None: no limit.
-        """
-        if wait is None:
-            return self._try(is_blocking=True)
-        until, pause = time.monotonic() + wait, _FIRST_PAUSE
-        while not self._try(is_blocking=False):
-            left = until - time.monotonic()
-            if left <= 0:
-                return False
-            time.sleep(min(pause, left))
-            pause = min(2 * pause, _LONGEST_PAUSE)
-        return True
-
-    def _try(self, *, is_blocking: bool) -> bool:
-        while True:
-            descriptor = self._open()
-            try:
-                flock(descriptor, LOCK_EX | (0 if is_blocking else LOCK_NB))
-            except BlockingIOError:
-                os.close(descriptor)
-                return False
-            except BaseException:
-                os.close(descriptor)
-                raise
-            if is_at(self._path, descriptor):
-                self._descriptor = descriptor
-                return True
-            os.close(descriptor)  # removed by the previous holder
-
-    def release(self) -> None:
-        """Release the lock and remove its file; waiting processes try again."""
-        with suppress(FileNotFoundError):
-            os.unlink(self._path)
-        # Closing is not enough: a forked child may have the descriptor as well.
-        flock(self._descriptor, LOCK_UN)
-        os.close(self._descriptor)
-
-    def _open(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            return os.open(self._path, flags, 0o666)
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            return os.open(self._path, flags, 0o666)
 
 
 @contextmanager
 def held(path: str, wait: float | None = None) -> Iterator[None]:
-    """Hold the lock *path* until the end of the block.
+    """Hold an exclusive lock until the end of the block.
+
+    Args:
+        path: Its file, which exists while the lock is held or waited for.
+        wait: Maximum seconds to wait for it; None: no limit.
 
     Raises:
         TimeoutError: It was not released within *wait* seconds.
     """
-    lock = FileLock(path)
-    if not lock.acquire(wait=wait):
-        raise TimeoutError(f"locked by another process for more than {wait:g} s")
+    until, pause = time.monotonic() + (wait or 0), _FIRST_PAUSE
+    while (descriptor := _lock(path, 0 if wait is None else LOCK_NB)) is None:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"locked by another process for more than {wait:g} s")
+        time.sleep(min(pause, left))
+        pause = min(2 * pause, _LONGEST_PAUSE)
     try:
         yield
     finally:
-        lock.release()
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        _release(descriptor)
+
+
+def _lock(path: str, flags: int) -> int | None:
+    """A descriptor of the locked file at *path*; None if another process holds it."""
+    while True:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = os.open(path, _FILE_FLAGS, 0o666)
+        try:
+            flock(descriptor, LOCK_EX | flags)
+        except BaseException as error:
+            os.close(descriptor)
+            if isinstance(error, BlockingIOError):
+                return None
+            raise
+        if is_at(path, descriptor):
+            return descriptor
+        os.close(descriptor)  # removed by the previous holder
+
+
+def _release(descriptor: int) -> None:
+    # Closing is not enough: a forked child may have the descriptor as well.
+    flock(descriptor, LOCK_UN)
+    os.close(descriptor)
 
 
 @contextmanager
@@ -105,18 +82,15 @@ def held_at_once(paths: Iterable[str]) -> Iterator[bool]:
     Returns:
         Whether they are held.
     """
-    locks: list[FileLock] = []
-    try:
-        for path in paths:
-            lock = FileLock(path)
-            if not lock.acquire(wait=0):
-                yield False
-                return
-            locks.append(lock)
-        yield True
-    finally:
-        for lock in locks:
-            lock.release()
+    with ExitStack() as locks:
+        try:
+            for path in paths:
+                locks.enter_context(held(path, 0))
+            is_mine = True
+        except TimeoutError:
+            locks.close()
+            is_mine = False
+        yield is_mine
 
 
 class OwnedFolder:
@@ -136,8 +110,12 @@ class OwnedFolder:
                 continue
             # Before it is locked, another process may remove it as abandoned.
             with suppress(FileNotFoundError):
-                self._descriptor = _lock_folder(self.path)
-                return
+                descriptor = os.open(self.path, _FOLDER_FLAGS)
+                flock(descriptor, LOCK_EX)
+                if is_at(self.path, descriptor):
+                    self._descriptor = descriptor
+                    return
+                os.close(descriptor)
 
     def move(self, stem: str) -> None:
         """Rename it, as if it had been made with another stem."""
@@ -148,8 +126,7 @@ class OwnedFolder:
 
     def release(self) -> None:
         """Keep it, without owning it."""
-        flock(self._descriptor, LOCK_UN)
-        os.close(self._descriptor)
+        _release(self._descriptor)
 
     def remove(self) -> None:
         """Remove it with its contents."""
@@ -167,19 +144,29 @@ def owned_folder(stem: str) -> Iterator[str]:
         folder.remove()
 
 
-def is_abandoned(path: str) -> bool:
-    """Whether a folder exists that no process owns."""
+@contextmanager
+def _unowned(path: str, kind: int) -> Iterator[bool]:
+    """Lock a folder for the block; whether it exists and no process owns it."""
     try:
         descriptor = os.open(path, _FOLDER_FLAGS)
     except OSError:
-        return False
+        yield False
+        return
     try:
-        flock(descriptor, LOCK_SH | LOCK_NB)
-    except BlockingIOError:
-        return False
+        try:
+            flock(descriptor, kind | LOCK_NB)
+            is_free = True
+        except BlockingIOError:
+            is_free = False
+        yield is_free
     finally:
         os.close(descriptor)
-    return True
+
+
+def is_abandoned(path: str) -> bool:
+    """Whether a folder exists that no process owns."""
+    with _unowned(path, LOCK_SH) as is_free:
+        return is_free
 
 
 def remove_abandoned(path: str, *, unless: Callable[[], bool] = lambda: False) -> bool:
@@ -189,19 +176,10 @@ def remove_abandoned(path: str, *, unless: Callable[[], bool] = lambda: False) -
         path: The folder.
         unless: Called when the folder is locked; if it returns true, it is kept.
     """
-    try:
-        descriptor = os.open(path, _FOLDER_FLAGS)
-    except OSError:
-        return False
-    try:
-        flock(descriptor, LOCK_EX | LOCK_NB)
-        if unless():
+    with _unowned(path, LOCK_EX) as is_free:
+        if not is_free or unless():
             return False
         remove_tree(path)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
     return not os.path.lexists(path)
 
 
@@ -233,12 +211,3 @@ def remove_tree(path: str) -> None:
     from shutil import rmtree
 
     rmtree(path, ignore_errors=True)
-
-
-def _lock_folder(path: str) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    flock(descriptor, LOCK_EX)
-    if is_at(path, descriptor):
-        return descriptor
-    os.close(descriptor)
-    raise FileNotFoundError(path)

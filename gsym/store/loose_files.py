@@ -13,7 +13,7 @@ from gsym.errors import GsymError, NotFoundError, SourceError
 from gsym.modules.key import SAME, compare, is_absent, is_windows, search_terms
 from gsym.records import NamedTuple
 from gsym.store.choosing import difference, fitting_files, is_named
-from gsym.store.entries import Entry
+from gsym.store.entries import entry_of_file
 from gsym.store.indexed_file import WITH_DWARF, IndexedFile, read_file, with_code
 
 TYPE_CHECKING = bool()
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gsym.cache import FileStamp
     from gsym.modules.key import ModuleKey
     from gsym.store.choosing import FittingFile
+    from gsym.store.entries import Entry
     from gsym.store.packages import Packages
     from gsym.store.sources.source import FoundFile
 
@@ -123,14 +124,9 @@ class LooseFiles:
         return os.path.join(self._path, "*")
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The file of a module, which is not copied, or unpacked from a package.
+        """The file of a module as of `Source.find`, perhaps unpacked from a package.
 
         A debug file in a package is preferred to a binary without debug information.
-
-        Raises:
-            AmbiguousModuleError: Several modules fit that differ.
-            NotFoundError: There is none.
-            SourceError: The folder does not exist, or is still being read.
         """
         path, is_packed = self._best(key, self._patience)
         if not path:
@@ -153,7 +149,7 @@ class LooseFiles:
 
     def _best(self, key: ModuleKey, patience: float | None) -> tuple[str, bool]:
         """Best file, as of `best`, and whether it is a package."""
-        path = next((each.path for each in self._fitting(key, patience)), "")
+        path = next((each.path for each in self.fitting(key, patience)), "")
         file = self._index.files.get(path)
         if self.packages is None or (file is not None and file.rank >= WITH_DWARF):
             return path, False
@@ -174,20 +170,15 @@ class LooseFiles:
             AmbiguousModuleError: Several modules fit that differ.
             SourceError: The folder does not exist, or is still being read.
         """
-        return [each.path for each in self.fitting(key)]
+        return [each.path for each in self.fitting(key, self._patience)]
 
-    def fitting(self, key: ModuleKey) -> list[FittingFile]:
-        """Files as of `find_all`, with the module that each is.
+    def fitting(self, key: ModuleKey, patience: float | None) -> list[FittingFile]:
+        """Files as of `find_all`; those with a complete id come first.
 
-        Those with a complete id come first.
-
-        Raises:
-            AmbiguousModuleError: As for `find_all`.
-            SourceError: As for `find_all`.
+        Args:
+            key: The module.
+            patience: Seconds to wait for the first scan; None: no limit.
         """
-        return self._fitting(key, self._patience)
-
-    def _fitting(self, key: ModuleKey, patience: float | None) -> list[FittingFile]:
         self._refresh(patience)
         files = [
             each for each in self._index.candidates(key) if os.path.exists(each[0])
@@ -239,13 +230,7 @@ class LooseFiles:
         with suppress(SourceError):
             self._refresh(self._patience)
         found = [
-            Entry(
-                path=path,
-                identity=module,
-                source=path,
-                size=file.stamp.size,
-                added=file.stamp.modified / 1e9,
-            )
+            entry_of_file(path, module, path, file.stamp)
             for path, file in self._index.files.items()
             for module in file.modules
             if not is_absent(module.debug_id) and self._is_first(path, module)

@@ -26,17 +26,18 @@ from gsym.records import NamedTuple
 from gsym.store.archives import ArchiveLimits, bare_name, members
 from gsym.store.binary_facts import facts_of
 from gsym.store.choosing import fitting_files
-from gsym.store.entries import Entry
+from gsym.store.entries import entry_of_file
 from gsym.store.sources.source import FoundFile
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any, Protocol
 
     from gsym.cache import FileStamp
     from gsym.store.archives import ArchivedFile
+    from gsym.store.entries import Entry
 
     class PackageReader(Protocol):
         """Reads packages, perhaps in a confined process."""
@@ -212,13 +213,7 @@ class Packages:
             yield from found
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The best binary of a module, unpacked to *folder*.
-
-        Raises:
-            AmbiguousModuleError: There are several that differ.
-            NotFoundError: There is none.
-            SourceError: Not all packages have been read, or one cannot be.
-        """
+        """The best binary of a module, unpacked to *folder*, as of `Source.find`."""
         found = self.find_all(key)
         if not found:
             raise NotFoundError("no package has it")
@@ -257,14 +252,7 @@ class Packages:
                 if _BY_ID not in member.name:
                     debug_id = debug_ids_of_build_id(member.build_id)[0]
                     identity = member.module._replace(debug_id=debug_id)
-                    source = member.location
-                    yield Entry(
-                        path,
-                        identity,
-                        source=source,
-                        size=stamp.size,
-                        added=stamp.modified / 1e9,
-                    )
+                    yield entry_of_file(path, identity, member.location, stamp)
 
     def extract(self, member: PackageMember, folder: str) -> str:
         """Unpack a binary to a new file in *folder*; return its path.
@@ -308,7 +296,7 @@ class Packages:
                     if is_new:
                         _add_terms(self._by_term, found)
                     else:
-                        self._by_term = _terms_of(self._read)
+                        self._by_term = _add_terms({}, self.all())
 
     def _forget_others(self) -> None:
         """Forget the packages that have changed or are gone, and their records."""
@@ -317,7 +305,7 @@ class Packages:
             self._read.pop(path, None)
             self._again.pop(path, None)
         if gone:
-            self._by_term = _terms_of(self._read)
+            self._by_term = _add_terms({}, self.all())
         known = {_record_name(path, stamp) for path, stamp in self._wanted.items()}
         with suppress(OSError):
             for name in os.listdir(self._records):
@@ -351,22 +339,14 @@ class Packages:
         return found
 
 
-def _terms_of(
-    read: Mapping[str, tuple[FileStamp, list[PackageMember]]],
-) -> dict[str, list[PackageMember]]:
-    """The binaries by the terms of their modules."""
-    by_term: dict[str, list[PackageMember]] = {}
-    for _, found in read.values():
-        _add_terms(by_term, found)
-    return by_term
-
-
 def _add_terms(
-    by_term: dict[str, list[PackageMember]], found: list[PackageMember]
-) -> None:
+    by_term: dict[str, list[PackageMember]], found: Iterable[PackageMember]
+) -> dict[str, list[PackageMember]]:
+    """Add binaries by the terms of their modules."""
     for each in found:
         for term in search_terms(each.module):
             by_term.setdefault(term, []).append(each)
+    return by_term
 
 
 def member_of_row(path: str, row: Any) -> PackageMember:

@@ -78,21 +78,11 @@ def publish_module(
     *,
     may_replace: bool,
 ) -> Publication:
-    """Move the files of a module into a store, unless its module is as complete.
+    """Move the files of a module into a store that exists, as `Store.publish` does.
 
-    Args:
-        store: Path of the store, which exists.
-        entry: The module, with a checked identity. Its path is that of the GSYM file to
-            move, "" for an executable without functions, which only joins a module of
-            the store; its size and its originals are ignored.
-        originals: Files to move with it, by kind.
-        key: Further names of the module.
-        may_replace: Whether to replace a module.
-
-    Raises:
-        AmbiguousModuleError: It may be any of several modules of the store.
-        EmptyError: There is no GSYM file, and no such module.
-        OSError: The store cannot be written. It is unchanged.
+    The identity of *entry* is checked. Its path is that of the GSYM file to move, ""
+    for an executable without functions, which only joins a module of the store; its
+    size and its originals are ignored.
     """
     debug_id = entry.identity.debug_id
     for root in layout.ENTRY_ROOTS:
@@ -137,7 +127,12 @@ def _publish(
         if not may_replace:
             _check_ids(store, made, key)
         is_replaced = _swap(store, made, layout.aliases_of(made, key))
-        return Publication(made, _OUTCOMES[is_replaced], _note(made, key, others))
+        note = "; ".join(
+            f"{each.identity.debug_file or 'a module'} of {each.source or each.path} "
+            f"has the same debug id, but {_difference(made, key, each)}"
+            for each in others
+        )
+        return Publication(made, _OUTCOMES[is_replaced], note)
     made = _moved(store, folder, made, current.slot)
     fit = current.compare(made.identity)
     is_same, note = fit.outcome == SAME, ""
@@ -158,7 +153,10 @@ def _publish(
         return Publication(current, "kept", note)
     if not may_replace:
         _check_ids(store, joined, key)
-    joined = _combined(folder.path, joined)
+    paths = _paths(joined.path, joined.originals)
+    for name in set(layout.names_in(folder.path)) - paths.keys():
+        os.unlink(os.path.join(folder.path, name))
+    joined = _recorded(folder.path, joined, paths, _link)
     _swap(store, joined, _names(joined, other, key))
     return Publication(joined, _OUTCOMES[True] if is_better else "kept", note)
 
@@ -346,16 +344,6 @@ def _without_module(path: str) -> memoryview:
     return data[: module_part_start(data, len(data))]
 
 
-def _note(made: Entry, key: ModuleKey | None, others: list[Entry]) -> str:
-    """Note on modules with the same debug id, and on what tells them apart."""
-    reasons = [
-        f"{each.identity.debug_file or 'a module'} of {each.source or each.path} has "
-        f"the same debug id, but {_difference(made, key, each)}"
-        for each in others
-    ]
-    return "; ".join(reasons)
-
-
 def _names(entry: Entry, other: Entry, key: ModuleKey | None) -> dict[str, str]:
     """Aliases of a module, also by the names of another file of it."""
     return layout.aliases_of(entry, key) | layout.aliases_of(entry, other.identity)
@@ -428,15 +416,6 @@ def _remove_if_left(store: str, shelf: str, name: str) -> bool:
         left = {alias: file for alias, file in aliases.items() if alias not in needed}
         remove_aliases(store, slot, left)
     return True
-
-
-def _combined(folder: str, joined: Entry) -> Entry:
-    """The module of `_joined`, with its files in *folder* and no others."""
-    paths = _paths(joined.path, joined.originals)
-    for name in layout.names_in(folder):
-        if name not in paths:
-            os.unlink(os.path.join(folder, name))
-    return _recorded(folder, joined, paths, _link)
 
 
 def _paths(gsym_path: str, originals: Mapping[str, str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ MOST_SIDECAR = _MAX_SIZE + 1  # bytes to read, so that a longer record is notice
 
 
 def write_sidecar(folder: str, entry: Entry, files: Mapping[str, int]) -> None:
-    """Write and sync the record of a module."""
+    """Write and sync the record of a module; *files* are the sizes of its files."""
     with open(os.path.join(folder, SIDECAR), "xb") as file:
         file.write(sidecar_text(entry, files))
         file.flush()
@@ -40,7 +40,7 @@ def sidecar_text(entry: Entry, files: Mapping[str, int]) -> bytes:
 
     record = {
         "format": _FORMAT,
-        **_identity_record(entry.identity),
+        **_identity_record(entry),
         "uuid": entry.uuid.hex(),
         "quality": entry.quality._asdict(),
         "source": entry.source,
@@ -85,7 +85,7 @@ def entry_text(entry: Entry) -> bytes:
 
     record = {
         "format": _FORMAT,
-        **_identity_record(entry.identity),
+        **_identity_record(entry),
         "level": entry.quality.level,
         "files": sorted(entry.originals),
     }
@@ -104,8 +104,9 @@ def read_identity(text: bytes) -> ModuleKey:
         raise ValueError("nested too deeply") from None
 
 
-def _identity_record(identity: ModuleKey) -> dict[str, object]:
-    return {name: getattr(identity, name) for name in (*_FIELDS, *_ADDED_FIELDS)}
+def _identity_record(entry: Entry) -> dict[str, object]:
+    names = (*_FIELDS, *_ADDED_FIELDS)
+    return {name: getattr(entry.identity, name) for name in names}
 
 
 def _parse(text: bytes) -> dict[str, Any]:
@@ -158,10 +159,11 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
 
 
 def _identity(record: dict[str, Any]) -> ModuleKey:
-    fields = {name: _field(record, name, str) for name in _FIELDS}
     record = dict.fromkeys(_ADDED_FIELDS, "") | record
-    fields |= {name: _field(record, name, str) for name in _ADDED_FIELDS}
-    return checked_identity(ModuleKey(**fields))
+    names = (*_FIELDS, *_ADDED_FIELDS)
+    return checked_identity(
+        ModuleKey(**{name: _field(record, name, str) for name in names})
+    )
 
 
 def _field(record: dict[str, Any], name: str, kind: type[Any]) -> Any:

@@ -118,11 +118,19 @@ def add_tree(
             files += files_below(path, store.path, seen)
         else:
             files.append((path, os.path.getsize(path)))
-    tally = _Tally(sum(size for _, size in files), progress)
+    total, counted = sum(size for _, size in files), 0
+    # Outcomes of files and archives that could not be read.
+    failures: list[FileOutcome] = []
     cleanups: set[ExitStack] = set()
 
+    def count(size: int) -> None:
+        nonlocal counted
+        counted += size
+        if progress is not None:
+            progress(counted, total)
+
     def found() -> Iterator[_Found]:
-        for each in _unpacked(store, files, limits, tally):
+        for each in _unpacked(store, files, limits, failures, count):
             cleanups.add(each.cleanup)
             yield each
 
@@ -133,9 +141,9 @@ def add_tree(
         with closing(in_parallel(work, found(), jobs)) as added:
             for each, outcomes in added:
                 cleanups.discard(each.cleanup)
-                tally.count(each.size)
+                count(each.size)
                 yield from outcomes
-        yield from tally.failures
+        yield from failures
     finally:
         for cleanup in cleanups:
             cleanup.close()
@@ -163,44 +171,33 @@ def added_modules(
         yield outcome_of(name, result)
 
 
-class _Tally:
-    """The progress.
-
-    Attributes:
-        failures: Outcomes of files and archives that could not be read.
-    """
-
-    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
-        self._total = total
-        self._done = 0
-        self._progress = progress
-        self.failures: list[FileOutcome] = []
-
-    def count(self, size: int) -> None:
-        self._done += size
-        if self._progress is not None:
-            self._progress(self._done, self._total)
-
-
 def _unpacked(
-    store: Store, files: list[tuple[str, int]], limits: ArchiveLimits, tally: _Tally
+    store: Store,
+    files: list[tuple[str, int]],
+    limits: ArchiveLimits,
+    failures: list[FileOutcome],
+    count: Callable[[int], None],
 ) -> Iterator[_Found]:
     """The files, with archives replaced by their members."""
     for path, size in files:
         try:
             is_archive = not os.path.isdir(path) and is_archive_file(path)
         except OSError as error:
-            tally.failures.append(outcome_of(path, error))
+            failures.append(outcome_of(path, error))
             continue
         if is_archive:
-            yield from _members(store, path, path, limits, tally)
-            tally.count(size)
+            yield from _members(store, path, path, limits, failures)
+            count(size)
         else:
             yield _Found(path, path, size, ExitStack())
 
 
 def _members(
-    store: Store, path: str, name: str, limits: ArchiveLimits, tally: _Tally
+    store: Store,
+    path: str,
+    name: str,
+    limits: ArchiveLimits,
+    failures: list[FileOutcome],
 ) -> Iterator[_Found]:
     try:
         for member in members(path, limits):
@@ -210,15 +207,15 @@ def _members(
                 try:
                     file = member.extract(folder)
                 except GsymError as error:
-                    tally.failures.append(FileOutcome(label, "failed", error.reason))
+                    failures.append(FileOutcome(label, "failed", error.reason))
                     continue
                 if limits.depth > 1 and is_archive_file(file):
                     deeper = limits._replace(depth=limits.depth - 1)
-                    yield from _members(store, file, label, deeper, tally)
+                    yield from _members(store, file, label, deeper, failures)
                 else:
                     yield _Found(file, label, 0, cleanup.pop_all())
     except GsymError as error:
-        tally.failures.append(FileOutcome(name, "failed", error.reason))
+        failures.append(FileOutcome(name, "failed", error.reason))
 
 
 def _add(store: Store, found: _Found, options: dict[str, Any]) -> list[FileOutcome]:

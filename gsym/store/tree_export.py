@@ -33,6 +33,7 @@ class ExportedModule(NamedTuple):
     reason: str = ""  # why it was not written; else ""
 
 
+_REMOVED = "the module was removed meanwhile"
 _ZIP = ".zip"
 _TARS = {".tar": "w", ".tar.gz": "w:gz", ".tar.xz": "w:xz"}
 
@@ -61,34 +62,26 @@ def export_modules(
         taken: set[str] = set()
         for entry in entries:
             path = breakpad_path(entry.identity, kind)
+            reason = ""
             try:
-                _claim(path, taken)
-                put(path, partial(_write, entry, kind))
+                if path in taken:
+                    reason = "another module of the store has this name and debug id"
+                else:
+                    taken.add(path)
+                    put(path, partial(_write, entry, kind))
             except GsymError as error:
-                yield ExportedModule(entry, path, error.reason)
+                reason = error.reason
             except ValueError as error:
-                yield ExportedModule(entry, path, str(error))
+                reason = str(error)
             except FileNotFoundError as error:
-                if not str(error.filename).startswith(os.path.dirname(entry.path)):
+                if not str(error.filename).startswith(entry.folder):
                     raise
-                yield ExportedModule(entry, path, "the module was removed meanwhile")
+                reason = _REMOVED
             except OSError as error:
                 if error.errno != errno.ENAMETOOLONG:
                     raise
-                yield ExportedModule(entry, path, "the name is too long for a file")
-            else:
-                yield ExportedModule(entry, path)
-
-
-def _claim(path: str, taken: set[str]) -> None:
-    """Take a path for a module.
-
-    Raises:
-        GsymError: A module has it.
-    """
-    if path in taken:
-        raise GsymError("another module of the store has this name and debug id")
-    taken.add(path)
+                reason = "the name is too long for a file"
+            yield ExportedModule(entry, path, reason)
 
 
 def _publish(entries: Iterable[Entry], url: str, kind: str) -> Iterator[ExportedModule]:
@@ -107,7 +100,7 @@ def _publish(entries: Iterable[Entry], url: str, kind: str) -> Iterator[Exported
         except SourceError as error:
             reason = error.reason
         except FileNotFoundError:
-            reason = "the module was removed meanwhile"
+            reason = _REMOVED
         yield ExportedModule(entry, path, reason)
 
 

@@ -67,7 +67,7 @@ def verify_store(
     slots = list(store.slots())
     if not slots and not os.path.exists(os.path.join(store.path, layout.MARKER)):
         raise GsymError("not a store", path=store.path)
-    verification = _Verification(store.path, repair=repair, quick=quick)
+    verification = _Verification(store.path, repair, quick)
     # Checked again at the end, as a new folder is not locked immediately.
     temporary = verification.abandoned_folders()
     for number, slot in enumerate(slots, 1):
@@ -78,23 +78,22 @@ def verify_store(
     yield from verification.check_leftovers(temporary)
 
 
-class _Verification:
-    def __init__(self, store: str, *, repair: bool, quick: bool) -> None:
-        self._store = store
-        self._repair = repair
-        self._quick = quick
+class _Verification(NamedTuple):
+    store: str
+    repair: bool
+    quick: bool
 
     # ---- modules
 
     def check_module(self, slot: str) -> Iterator[StoreFinding]:
         link = layout.link_of_slot(slot)
-        folder = published_folder(self._store, slot)
+        folder = published_folder(self.store, slot)
         if folder is None:
             return  # removed meanwhile
         try:
             entry = self._checked_entry(slot, folder)
         except (GsymError, FileNotFoundError) as error:
-            if published_folder(self._store, slot) == folder:
+            if published_folder(self.store, slot) == folder:
                 yield self._remove(slot, folder, link, error)
             return
         yield from self._check_own_aliases(entry)
@@ -111,7 +110,7 @@ class _Verification:
             normal = layout.normal_debug_id(layout.debug_id_of_slot(slot))
         if normal != layout.debug_id_of_slot(slot):
             raise FormatError("the name of the link is not a debug id")
-        shelf = os.path.join(self._store, layout.shelf_of_slot(slot))
+        shelf = os.path.join(self.store, layout.shelf_of_slot(slot))
         if os.path.dirname(folder) != shelf or layout.slot_of_folder(folder) != slot:
             raise FormatError("the link points to the folder of another module")
         entry = read_entry(folder)
@@ -129,7 +128,7 @@ class _Verification:
                 raise FormatError(f"its GSYM file is of another build: {fit.reason}")
             if len(reader) != entry.quality.functions:
                 raise FormatError(f"its GSYM file has {len(reader)} functions")
-        problems = [] if self._quick else check_structure(entry.path)
+        problems = [] if self.quick else check_structure(entry.path)
         if problems:
             offset, reason = problems[0]
             raise FormatError(f"its GSYM file is damaged: {reason}", offset=offset)
@@ -138,16 +137,14 @@ class _Verification:
     def _remove(
         self, slot: str, folder: str, link: str, error: Exception
     ) -> StoreFinding:
+        reason = str(error)
         if isinstance(error, FileNotFoundError):
-            reason = f"{os.path.relpath(str(error.filename), self._store)} is missing"
-        else:
-            reason = str(error)
-        if not self._repair:
-            return StoreFinding(link, reason)
-        with swap_lock(self._store, slot):
-            if published_folder(self._store, slot) == folder:
-                remove_module(self._store, slot)
-        return StoreFinding(link, reason, is_repaired=True)
+            reason = f"{os.path.relpath(str(error.filename), self.store)} is missing"
+        if self.repair:
+            with swap_lock(self.store, slot):
+                if published_folder(self.store, slot) == folder:
+                    remove_module(self.store, slot)
+        return StoreFinding(link, reason, self.repair)
 
     # ---- aliases
 
@@ -158,16 +155,16 @@ class _Verification:
         if not self._missing(wanted, slot):
             return
         with self._settled(slot):
-            is_there = published_folder(self._store, slot) == folder
+            is_there = published_folder(self.store, slot) == folder
             missing = self._missing(wanted, slot) if is_there else {}
-            if self._repair:
-                aliases.add_aliases(self._store, folder, slot, missing)
+            if self.repair:
+                aliases.add_aliases(self.store, folder, slot, missing)
         for alias in sorted(missing):
-            yield StoreFinding(alias, "the link is missing", self._repair)
+            yield StoreFinding(alias, "the link is missing", self.repair)
 
     def _missing(self, wanted: Mapping[str, str], slot: str) -> dict[str, str]:
         def exists(alias: str) -> bool:
-            return os.path.lexists(os.path.join(self._store, alias))
+            return os.path.lexists(os.path.join(self.store, alias))
 
         return {
             alias: file
@@ -180,16 +177,16 @@ class _Verification:
         """Hold the lock of the links of a module, if the store is writable."""
         with ExitStack() as stack:
             try:
-                stack.enter_context(swap_lock(self._store, slot))
+                stack.enter_context(swap_lock(self.store, slot))
             except OSError:
-                if self._repair:
+                if self.repair:
                     raise
             yield
 
     def check_aliases(self) -> Iterator[StoreFinding]:
         """Check that each alias points to a file of a module."""
         for alias in self._all_aliases():
-            path = os.path.join(self._store, alias)
+            path = os.path.join(self.store, alias)
             try:
                 target = os.readlink(path)
             except FileNotFoundError:
@@ -204,27 +201,27 @@ class _Verification:
                 yield from self._check_dead_link(alias, slot)
 
     def _check_dead_link(self, alias: str, slot: str) -> Iterator[StoreFinding]:
-        path = os.path.join(self._store, alias)
+        path = os.path.join(self.store, alias)
         # Links are created before the module is published.
         with self._settled(slot):
             is_dead = os.path.lexists(path) and not os.path.exists(path)
-            if is_dead and self._repair:
+            if is_dead and self.repair:
                 with suppress(OSError):
                     os.unlink(path)
                     os.removedirs(os.path.dirname(path))
         if is_dead:
-            yield StoreFinding(alias, "the link is broken", self._repair)
+            yield StoreFinding(alias, "the link is broken", self.repair)
 
     def _all_aliases(self) -> Iterator[str]:
-        for top in layout.names_in(self._store):
+        for top in layout.names_in(self.store):
             if top in _OWN_FOLDERS or top in {layout.MARKER, layout.SERVED}:
                 continue
             if top.startswith(".") and top not in _ALIAS_FOLDERS:
                 continue  # not part of a store
-            if not os.path.isdir(os.path.join(self._store, top)):
+            if not os.path.isdir(os.path.join(self.store, top)):
                 yield top
-            for name in layout.names_in(os.path.join(self._store, top)):
-                inner = os.path.join(self._store, top, name)
+            for name in layout.names_in(os.path.join(self.store, top)):
+                inner = os.path.join(self.store, top, name)
                 if os.path.isdir(inner) and not os.path.islink(inner):
                     for last in layout.names_in(inner):
                         yield f"{top}/{name}/{last}"
@@ -235,32 +232,32 @@ class _Verification:
 
     def abandoned_folders(self) -> set[str]:
         """Temporary folders that no process seems to own."""
-        root = os.path.join(self._store, layout.TEMPORARY)
+        root = os.path.join(self.store, layout.TEMPORARY)
         paths = {os.path.join(root, name) for name in layout.names_in(root)}
         return {path for path in paths if is_abandoned(path)}
 
     def check_leftovers(self, temporary: set[str]) -> Iterator[StoreFinding]:
         """Find, or remove, files left by killed processes."""
-        if self._repair:
-            for path in remove_all_leftovers(self._store):
-                yield self._left(path, is_repaired=True)
+        if self.repair:
+            for path in remove_all_leftovers(self.store):
+                yield self._left(path)
             return
         for path in sorted(temporary & self.abandoned_folders()):
-            yield self._left(path, is_repaired=False)
-        for shelf in layout.shelves_in(self._store):
+            yield self._left(path)
+        for shelf in layout.shelves_in(self.store):
             for name in layout.names_in(shelf):
                 path = os.path.join(shelf, name)
                 if self._is_left(path, layout.slot_of_folder(path)):
-                    yield self._left(path, is_repaired=False)
+                    yield self._left(path)
 
     def _is_left(self, path: str, slot: str) -> bool:
-        if published_folder(self._store, slot) == path:
+        if published_folder(self.store, slot) == path:
             return False
         with self._settled(slot):
             # In this order: a process publishes a folder, then releases it.
             is_free = is_abandoned(path)
-            return is_free and published_folder(self._store, slot) != path
+            return is_free and published_folder(self.store, slot) != path
 
-    def _left(self, path: str, *, is_repaired: bool) -> StoreFinding:
-        relative = os.path.relpath(path, self._store)
-        return StoreFinding(relative, "unused files", is_repaired)
+    def _left(self, path: str) -> StoreFinding:
+        relative = os.path.relpath(path, self.store)
+        return StoreFinding(relative, "unused files", self.repair)

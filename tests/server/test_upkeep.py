@@ -18,9 +18,9 @@ from gsym.modules.resolver import Resolver
 from gsym.modules.symbolizer import Symbolizer
 from gsym.server.service import Service
 from gsym.server.upkeep import Upkeep, has_free_space, look_after_store
+from gsym.store.collection import ServedTime, write_served_time
 from gsym.store.directory import Store
 from gsym.store.locking import held
-from gsym.store.served_time import ServedTime, write_served_time
 from gsym.store.sources.settings import open_source
 from tests.server.running import RunningServer, made_settings, wait_until
 from tests.server.test_serve_command import Serving

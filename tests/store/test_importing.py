@@ -130,7 +130,7 @@ def test_a_module_that_is_removed_from_another_store_is_reported(
     (item,) = place.items()
     other.remove(published.entry)
     with pytest.raises(NotFoundError, match=f"{item.path}: was removed"):
-        place.take(item, str(tmp_path))
+        item.take(str(tmp_path))
 
 
 def test_another_store_is_imported_with_its_identities(

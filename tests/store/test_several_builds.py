@@ -65,7 +65,9 @@ def gsym_file(path: Path, uuid: bytes) -> Path:
 
 
 def outcomes(folder: Path, key: ModuleKey) -> list[str]:
-    return [each.comparison.outcome for each in LooseFiles(str(folder)).fitting(key)]
+    return [
+        each.comparison.outcome for each in LooseFiles(str(folder)).fitting(key, None)
+    ]
 
 
 def test_an_id_is_not_found_by_its_first_bytes(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_an_age_that_a_file_does_not_say_is_unsure(tmp_path: Path) -> None:
     gsym_file(tmp_path / "app.dll.gsym", GUID)
     assert len(LooseFiles(str(tmp_path)).entries()) == 2
     wanted = ModuleKey("app.pdb", f"{GUID_DIGITS}7")
-    (found,) = LooseFiles(str(tmp_path)).fitting(wanted)
+    (found,) = LooseFiles(str(tmp_path)).fitting(wanted, None)
     assert found.comparison.reason == "the age of its debug id is not known"
 
 

@@ -15,6 +15,7 @@ from gsym.modules.key import (
     code_id_of,
     debug_ids_of_build_id,
     is_absent,
+    print_guid,
 )
 from gsym.records import NamedTuple
 from gsym.store.layout import GSYM_FILE, GUID_DIGITS, link_of_slot, normal_debug_id
@@ -71,13 +72,9 @@ def _is_id(text: str) -> bool:
 # ---- Breakpad: NAME/ID/NAME.sym
 
 
-def _breakpad(key: ModuleKey, suffixes: tuple[str, ...]) -> Iterator[str]:
+def _breakpad(key: ModuleKey, suffixes: tuple[str, ...] = (".sym",)) -> Iterator[str]:
     yield from _named_twice(key.debug_file, _debug_ids(key), ".pdb", suffixes)
     yield from _named_twice(key.code_file, _code_ids(key), ".dll", suffixes)
-
-
-def _sym_files(key: ModuleKey) -> Iterator[str]:
-    return _breakpad(key, (".sym",))
 
 
 def _named_twice(
@@ -135,9 +132,8 @@ def _build_ids(key: ModuleKey) -> list[str]:
     guid = _guid(key)
     if guid is None:
         return []
-    # The fields of a GUID are numbers of 4, 2 and 2 bytes.
-    swapped = guid[3::-1] + guid[5:3:-1] + guid[7:5:-1] + guid[8:]
-    return [swapped.hex() + ANY, guid.hex() + ANY]
+    swapped = print_guid(guid, is_little=True).lower()
+    return [swapped + ANY, guid.hex() + ANY]
 
 
 def _guid(key: ModuleKey) -> bytes | None:
@@ -222,13 +218,15 @@ def store_debug_ids(key: ModuleKey) -> Iterable[str]:
 
 
 def _symstore(key: ModuleKey) -> Iterable[str]:
-    found: dict[str, None] = {}
+    return dict.fromkeys(_in_symstore(key, lambda _name: True))
+
+
+def _in_symstore(key: ModuleKey, is_wanted: Callable[[str], bool]) -> Iterator[str]:
     for name, identifier in _symstore_names(key):
-        # The other files have no name of three letters after a dot.
-        is_windows = "-" not in identifier
-        paths = symstore_paths(name, [identifier], may_be_compressed=is_windows)
-        found.update(dict.fromkeys(paths))
-    return found
+        if is_wanted(name):
+            # The other files have no name of three letters after a dot.
+            is_windows = "-" not in identifier
+            yield from symstore_paths(name, [identifier], may_be_compressed=is_windows)
 
 
 def _symstore_names(key: ModuleKey) -> Iterator[tuple[str, str]]:
@@ -252,10 +250,9 @@ def _symstore_names(key: ModuleKey) -> Iterator[tuple[str, str]]:
 
 
 def _binary_in_symstore(key: ModuleKey) -> Iterator[str]:
-    for name, identifier in _symstore_names(key):
-        if not (name.startswith("_.") or name.lower().endswith(".pdb")):
-            is_windows = "-" not in identifier
-            yield from symstore_paths(name, [identifier], may_be_compressed=is_windows)
+    return _in_symstore(
+        key, lambda name: not (name.startswith("_.") or name.lower().endswith(".pdb"))
+    )
 
 
 def _binary_of_server(key: ModuleKey) -> Iterator[str]:
@@ -268,7 +265,7 @@ _BUILD_ID = "a build id"
 _KINDS = ("debuginfo", "executable")
 _BINARY_KINDS = ("executable", "debuginfo")
 
-BREAKPAD = Layout("breakpad", _NAMES, _sym_files, _sym_files)
+BREAKPAD = Layout("breakpad", _NAMES, _breakpad, _breakpad)
 BREAKPAD_TREE = Layout(
     "breakpad", _NAMES, lambda key: _breakpad(key, (".gsym", ".sym", ".sym.gz"))
 )

@@ -61,13 +61,7 @@ class LocalTree:
         return self._path
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The file of a module, which is not copied.
-
-        Raises:
-            AmbiguousModuleError: Several ids begin with the part that is known.
-            NotFoundError: There is none.
-            SourceError: The folder does not exist.
-        """
+        """The file of a module as of `Source.find`, which is not copied."""
         del folder
         for path in self.find_all(key):
             return FoundFile(path, path)
@@ -153,12 +147,7 @@ class LocalStore:
         return self._store.path
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The GSYM file of a module, with its identity.
-
-        Raises:
-            NotFoundError: There is none.
-            SourceError: The store cannot be read.
-        """
+        """The GSYM file of a module as of `Source.find`, with its identity."""
         del folder
         try:
             entry = self._store.get(key)

@@ -26,16 +26,13 @@ if TYPE_CHECKING:
     from gsym.store.sources.source import Source
 
 _LAYOUTS = {
-    each.name: each
-    for each in (
-        foreign_layouts.BREAKPAD,
-        foreign_layouts.DEBUGINFOD,
-        foreign_layouts.GSYM,
-        foreign_layouts.SYMSTORE,
-        foreign_layouts.UNIFIED,
-    )
+    "breakpad": foreign_layouts.BREAKPAD,
+    "debuginfod": foreign_layouts.DEBUGINFOD,
+    "gsym": foreign_layouts.GSYM,
+    "store": foreign_layouts.STORE,
+    "symstore": foreign_layouts.SYMSTORE,
+    "unified": foreign_layouts.UNIFIED,
 }
-_LAYOUTS["store"] = foreign_layouts.STORE
 _WEB = ("http://", "https://")
 _FORMATS = (
     f"folders, http(s)://..., LAYOUT+http(s)://... ({', '.join(sorted(_LAYOUTS))}), "
@@ -188,9 +185,8 @@ class SourceOpener:
         if limits not in self._transfers:
             from gsym.net.transfer import Transfer
 
-            self._transfers[limits] = Transfer(
-                limits, allow_private=self._allow_private
-            )
+            allow = self._allow_private
+            self._transfers[limits] = Transfer(limits, allow_private=allow)
         return self._transfers[limits]
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
                 folder: An empty folder for downloads, which the caller removes.
 
             Raises:
+                AmbiguousModuleError: Several modules fit that differ.
                 NotFoundError: The source does not have it, or the key lacks the
                     identifier that this kind of source needs.
                 SourceError: The source gave no usable answer.
@@ -52,13 +53,7 @@ class SourceList:
         return self.parts[0].name
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The file of a module, of the first source that has one.
-
-        Raises:
-            AmbiguousModuleError: Several modules fit that differ.
-            NotFoundError: There is none.
-            SourceError: The last source gave no usable answer.
-        """
+        """The file of a module as of `Source.find`, of the first that has one."""
         for part in self.parts[:-1]:
             with suppress(AmbiguousModuleError, NotFoundError, SourceError):
                 return part.find(key, folder)
