@@ -29,6 +29,8 @@ class PdbFile:
         self.guid: bytes = bytes(header.guid)
         self.age: int = int(header.age)  # also in that record
         self.machine: int = int(header.machine)  # the number in the headers of PE files
+        # as LLVM's target triples name it
+        self.architecture: str = pe_architecture(self.machine)
 
     def stream(self, number: int) -> bytes:
         """The bytes of a stream; none if it does not exist.
@@ -42,8 +44,3 @@ class PdbFile:
         status = lib.gsym_pdb_stream_read(self.handle, number, target, size, error)
         check(status, error, self.path)
         return bytes(data)
-
-    @property
-    def architecture(self) -> str:
-        """The architecture as LLVM's target triples name it."""
-        return pe_architecture(self.machine)

@@ -112,15 +112,13 @@ _KINDS = (
     ),
 )
 
-COMPRESSED = frozenset(
-    {
-        *("gzip file", "zstd file", "xz file", "lz4 file", "bzip2 file"),
-        *("cabinet", "kernel image"),
-    }
-)
+COMPRESSED = {
+    *("gzip file", "zstd file", "xz file", "lz4 file", "bzip2 file"),
+    *("cabinet", "kernel image"),
+}
 """Kinds that hold one compressed file; `gsym.containers.compression` inflates them."""
 
-PACKAGES = frozenset({"Debian package", "RPM package"})
+PACKAGES = {"Debian package", "RPM package"}
 """Kinds whose files `gsym.store.archives` reads."""
 
 # Machine, the first field of a COFF object file: i386, ARM, x86-64; ARM64, its ABI of

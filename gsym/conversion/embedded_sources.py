@@ -53,7 +53,12 @@ def sources_of_pdb(pdb: PdbFile) -> SourceFiles:
     What is damaged is left out.
     """
     with suppress(struct.error, FormatError, KeyError):
-        streams = _named_streams(pdb)
+        info = pdb.stream(_PDB_STREAM)
+        (size,) = _WORD.unpack_from(info, _NAMED_STREAMS_AT)
+        start = _NAMED_STREAMS_AT + _WORD.size
+        names, table = info[start : start + size], info[start + size :]
+        entries = _hash_table(table, _WORD)
+        streams = {_name_at(names, at): number for at, (number,) in entries}
         # A stream of several names is taken once: all together are no larger than the
         # file.
         numbers = {number: name for name, number in streams.items()}
@@ -69,14 +74,6 @@ def sources_of_pdb(pdb: PdbFile) -> SourceFiles:
                     texts[path] = pdb.stream(streams[name])
         return fitting_sources(texts, (each for each in links if each[1]))
     return NO_SOURCES
-
-
-def _named_streams(pdb: PdbFile) -> dict[str, int]:
-    info = pdb.stream(_PDB_STREAM)
-    (size,) = _WORD.unpack_from(info, _NAMED_STREAMS_AT)
-    start = _NAMED_STREAMS_AT + _WORD.size
-    names, table = info[start : start + size], info[start + size :]
-    return {_name_at(names, at): number for at, (number,) in _hash_table(table, _WORD)}
 
 
 def _injected(pdb: PdbFile, streams: dict[str, int]) -> Iterator[tuple[str, str]]:

@@ -69,17 +69,13 @@ class ExportReport(NamedTuple):
 
 _BLOCK_SIZE = 1 << 20
 _COUNTS = (
-    "functions",
-    "public_symbols",
-    "lines",
-    "inlined_calls",
-    "files",
-    "inline_origins",
+    *("functions", "public_symbols", "lines"),
+    *("inlined_calls", "files", "inline_origins"),
 )
 _LOSSES = {
     "losses.damaged": "Function left out: its record is damaged",
     "losses.functions_cut": "Function cut: another one covers a part of it",
-    "losses.functions_left_out": ("Function left out: another one covers all of it"),
+    "losses.functions_left_out": "Function left out: another one covers all of it",
     "losses.merged_left_out": (
         "Function left out: merged into another one, marked with m"
     ),

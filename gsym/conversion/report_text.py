@@ -25,23 +25,18 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     of = f"{report.architecture}, " if report.architecture else ""
     same = "" if report.is_written else " (unchanged)"
     yield f"{_label(report)} -> {', '.join(report.outputs)}{same}"
-    yield from _number_lines(report)
-    yield f"  {of}{uuid}"
-    if report.companions:
-        more = len(report.companions) - _SHOWN
-        rest = f" and {more} more" if more > 0 else ""
-        yield f"  with {', '.join(report.companions[:_SHOWN])}{rest}"
-
-
-def _number_lines(report: ConversionReport) -> list[str]:
-    """The lines of a report that have numbers, by the engine."""
     numbers = ffi.new("gsym_conversion_numbers *")
     numbers.centiseconds = round(report.seconds * 100)
     for name, _ in ffi.typeof("gsym_conversion_numbers").fields[:-1]:
         setattr(numbers, name, getattr(report, name))
     lines = ffi.new("char[]", lib.GSYM_NUMBERS_MAX_SIZE)
     size = lib.gsym_numbers_text(numbers, lines)
-    return bytes(ffi.buffer(lines, size)).decode().splitlines()
+    yield from bytes(ffi.buffer(lines, size)).decode().splitlines()
+    yield f"  {of}{uuid}"
+    if report.companions:
+        more = len(report.companions) - _SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        yield f"  with {', '.join(report.companions[:_SHOWN])}{rest}"
 
 
 def placement_lines(report: ConversionReport) -> Iterator[str]:

@@ -83,7 +83,15 @@ def diagnose(path: str, search: ConvertOptions) -> Diagnosis:
         binary = ObjectFile(source.data, source.path)
         debug_info = find_debug_info(binary, search)
         found = _described(found, binary, debug_info)
-        refused = _refused(binary, search)
+        try:
+            ready = ready_gsym(binary, _lookup_search(search))
+        except GsymError as error:
+            refused = (error.reason,)
+        else:
+            if ready.reader is not None:
+                ready.reader.close()
+            # GSYM files that are, or may be, of another build
+            refused = tuple(filter(None, (*ready.notes, ready.unsure)))
     found = _converted(found, source, search, debug_info)
     found = found._replace(missing=(*found.missing, *refused))
     if not found.has_lines and INPUTS[source.kind].is_binary:
@@ -163,17 +171,6 @@ def _converted(
         has_lines=report.functions_with_lines > 0,
         missing=report.notes,
     )
-
-
-def _refused(binary: ObjectFile, search: ConvertOptions) -> tuple[str, ...]:
-    """Sentences about GSYM files that are, or may be, of another build."""
-    try:
-        ready = ready_gsym(binary, _lookup_search(search))
-    except GsymError as error:
-        return (error.reason,)
-    if ready.reader is not None:
-        ready.reader.close()
-    return tuple(filter(None, (*ready.notes, ready.unsure)))
 
 
 def _lookup_search(search: ConvertOptions) -> BinarySearch:

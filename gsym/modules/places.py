@@ -65,17 +65,12 @@ class Folder:
         is_flat: bool = False,
         patience: float | None = None,
     ) -> None:
-        self._path = path
+        self.name: str = path
         self._by_build_id = by_build_id
         self._is_flat = is_flat
         self._patience = patience
         self._by_path: LocalStore | LocalTree | None = None
         self._scanned: LooseFiles | None = None
-
-    @property
-    def name(self) -> str:
-        """The folder."""
-        return self._path
 
     def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
         """Paths as of `Place.paths`; files that are named by an id come first.
@@ -84,7 +79,7 @@ class Folder:
             AmbiguousModuleError: Several modules fit that differ.
             SourceError: The folder does not exist.
         """
-        if not os.path.isdir(self._path):
+        if not os.path.isdir(self.name):
             raise SourceError("is not a folder")
         is_found = False
         if has_id(key):
@@ -101,7 +96,7 @@ class Folder:
                 from gsym.store.loose_files import LooseFiles
 
                 scan = partial(LooseFiles, max_depth=0) if self._is_flat else LooseFiles
-                self._scanned = scan(self._path, patience=self._patience)
+                self._scanned = scan(self.name, patience=self._patience)
             scanned = self._scanned
             found = scanned.find_all(key) if has_id(key) else []
             # One of the name may be known by more of the id, or be another build.
@@ -114,9 +109,9 @@ class Folder:
             from gsym.store.sources.local_trees import LocalTree, open_by_path
 
             self._by_path = (
-                LocalTree(self._path, (BUILD_ID,))
+                LocalTree(self.name, (BUILD_ID,))
                 if self._by_build_id
-                else open_by_path(self._path)
+                else open_by_path(self.name)
             )
         return self._by_path
 

@@ -291,8 +291,10 @@ class Symbolizer:
         entry, attempts = resolution.entry, resolution.attempts
         if entry is None:
             return OpenModule(None, None, attempts, is_cached=resolution.is_cached)
-        if there := self._opened(entry, resolution.unsure):
-            return there
+        with self._lock:
+            for each in self._open.values():  # perhaps by another name
+                if _is_of(each, entry) and each.unsure == resolution.unsure:
+                    return each
         try:
             reader = _open(entry, self._index_limit)
         except FileNotFoundError:
@@ -301,14 +303,6 @@ class Symbolizer:
             return self._unusable(resolution, str(error))
         is_cached, unsure = resolution.is_cached, resolution.unsure
         return OpenModule(entry, reader, attempts, is_cached=is_cached, unsure=unsure)
-
-    def _opened(self, entry: Entry, unsure: str) -> OpenModule | None:
-        """The module if it is open, perhaps by another name."""
-        with self._lock:
-            for each in self._open.values():
-                if _is_of(each, entry) and each.unsure == unsure:
-                    return each
-        return None
 
     def _unusable(self, resolution: Resolution, reason: str) -> OpenModule:
         attempts = (*resolution.attempts, Attempt("store", "refused", reason))

@@ -319,7 +319,11 @@ class Store:
     ) -> Iterator[Entry]:
         """The modules that have an id of *key*, or a part of one."""
         try:
-            named = dict.fromkeys(self._slots_by_code_id(key), code_id_of(key))
+            named = {}  # modules of Windows, by a name and a code id
+            code_id, name = code_id_of(key), key.code_file
+            if name and code_id and not layout.name_problem(name):
+                link = layout.link_of_code_id(name, code_id)
+                named = dict.fromkeys(self._slots_of(link), code_id)
             debug_ids = [layout.debug_id_of_slot(slot) for slot in named]
             debug_ids += self._debug_ids(key)
         except ValueError:
@@ -357,12 +361,6 @@ class Store:
                 yield layout.debug_id_of_slot(slot)
             if is_absent(key.debug_id[: layout.GUID_DIGITS]):
                 yield from debug_ids_of_build_id(build_id)
-
-    def _slots_by_code_id(self, key: ModuleKey) -> Iterator[str]:
-        """Slots of the modules of Windows with a name and code id."""
-        code_id = code_id_of(key)
-        if key.code_file and code_id and not layout.name_problem(key.code_file):
-            yield from self._slots_of(layout.link_of_code_id(key.code_file, code_id))
 
     def _slots_of(self, alias: str) -> Iterator[str]:
         """The slots of the modules that have an alias, or a replacement for it."""

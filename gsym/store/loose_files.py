@@ -104,6 +104,7 @@ class LooseFiles:
         packages: Packages | None = None,
     ) -> None:
         self._path = os.path.abspath(path)
+        self.name: str = os.path.join(self._path, "*")
         self._max_depth = max_depth
         self._max_files = max_files
         self._rescan_seconds = rescan_seconds
@@ -117,11 +118,6 @@ class LooseFiles:
         self._is_cut = False
         self._index = _Index({}, {}, {}, {})
         self._with_code: dict[str, tuple[IndexedFile, ModuleKey]] = {}
-
-    @property
-    def name(self) -> str:
-        """The folder, with a pattern."""
-        return os.path.join(self._path, "*")
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
         """The file of a module as of `Source.find`, perhaps unpacked from a package.

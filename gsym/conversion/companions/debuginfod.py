@@ -33,6 +33,7 @@ from gsym.conversion.companions.search import (
 )
 from gsym.errors import GsymError, SourceError
 from gsym.modules.key import is_hex, key_of_build_id
+from gsym.records import NamedTuple
 from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = bool()
@@ -148,11 +149,10 @@ def _fetch(
     os.chmod(target, 0o400)
 
 
-class DebuginfodCache:
-    """The cache in *folder*, which is made when something is put there."""
+class DebuginfodCache(NamedTuple):
+    """The cache in a folder, which is made when something is put there."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    folder: str
 
     def path(self, build_id: bytes, kind: str) -> str:
         """The path of a file of a build in the cache."""

@@ -83,6 +83,13 @@ def read_settings(
     *url_files* is a pattern of files that name servers where it names none.
     """
     servers, skipped = _servers(environment, url_files)
+    path = environment.get("DEBUGINFOD_HEADERS_FILE", "")
+    parts = (line.partition(":") for line in _read(path).splitlines() if path)
+    headers = tuple(
+        (name.strip(), value.strip())
+        for name, colon, value in parts
+        if colon and name.strip()  # other lines are left out
+    )
     return DebuginfodSettings(
         servers=servers,
         skipped=skipped,
@@ -91,7 +98,7 @@ def read_settings(
         most_seconds=_number(environment, "DEBUGINFOD_MAXTIME", 0),
         most_bytes=_number(environment, "DEBUGINFOD_MAXSIZE", _DEFAULT_MOST_BYTES),
         retries=_number(environment, "DEBUGINFOD_RETRY_LIMIT", _DEFAULT_RETRIES),
-        headers=_headers(environment.get("DEBUGINFOD_HEADERS_FILE", "")),
+        headers=headers,
         shows_progress="DEBUGINFOD_PROGRESS" in environment,
         is_verbose="DEBUGINFOD_VERBOSE" in environment,
     )
@@ -144,17 +151,6 @@ def _number(environment: Mapping[str, str], name: str, default: int) -> int:
         return max(0, int(environment.get(name, default)))
     except ValueError:
         return default
-
-
-def _headers(path: str) -> tuple[tuple[str, str], ...]:
-    """The headers in a file, one a line; other lines are left out."""
-    lines = _read(path).splitlines() if path else []
-    parts = (line.partition(":") for line in lines)
-    return tuple(
-        (name.strip(), value.strip())
-        for name, colon, value in parts
-        if colon and name.strip()
-    )
 
 
 def _read(path: str) -> str:

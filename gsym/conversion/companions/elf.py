@@ -303,20 +303,15 @@ def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
         section = binary.section(_MINI_DEBUG_INFO)
         if section is None:
             return None, ""
-        within = ObjectFile(_inflate(section), f"{binary.path}({name})")
+        limit = believable_size(len(section), _MAX_MINI_SIZE)
+        refused = FormatError(f"inflates to more than {limit} bytes")
+        data = b"".join(limited(inflate_xz((section,)), limit, refused))
+        within = ObjectFile(memoryview(data), f"{binary.path}({name})")
         if within.section_size(_MINI_DEBUG_INFO):
             raise FormatError("it contains another one")
         within.align(binary)
     except GsymError as error:
         return None, f"{MINI_DEBUG_INFO_UNUSED}{error.reason}"
-    return within, ""
-
-
-def _inflate(payload: memoryview) -> memoryview:
-    limit = believable_size(len(payload), _MAX_MINI_SIZE)
-    refused = FormatError(f"inflates to more than {limit} bytes")
-    try:
-        inflated = b"".join(limited(inflate_xz((payload,)), limit, refused))
     except ValueError as error:
-        raise FormatError(f"it is damaged: {error}") from error
-    return memoryview(inflated)
+        return None, f"{MINI_DEBUG_INFO_UNUSED}it is damaged: {error}"
+    return within, ""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.containers.data_symbols import DataSymbol
-    from gsym.conversion.companions.macho import DebugMap
     from gsym.conversion.report import ConversionReport
     from gsym.writing.source_part import SourceFiles
 
@@ -177,8 +176,16 @@ class DwarfJob(UnitJob):
             self.call(lib.gsym_conversion_add_object_spans, 0, self._source.handle)
         if self._found.supplementary is not None:
             self._add_file(lib.GSYM_DWARF_SUPPLEMENTARY, self._found.supplementary)
-        if self._found.debug_map is not None:
-            self._add_linked_objects(self._found.debug_map)
+        debug_map = self._found.debug_map
+        if debug_map is not None:
+            missing = ffi.new("uint64_t *")
+            for entry, file in debug_map.objects:
+                number = self._add_file(lib.GSYM_DWARF_MAIN, file)
+                self.call(
+                    lib.gsym_conversion_add_debug_map,
+                    *(number, debug_map.handle, entry, file.handle, missing),
+                )
+                self._missing_functions += missing[0]
         self.call(lib.gsym_conversion_add_object_text, self._binary.handle)
         for file in self._found.symbols:
             self.call(lib.gsym_conversion_add_live_code, file.handle)
@@ -307,16 +314,6 @@ class DwarfJob(UnitJob):
         self.call(lib.gsym_conversion_add_file, role, number)
         self._set_sections(number[0], sections)
         return int(number[0])
-
-    def _add_linked_objects(self, debug_map: DebugMap) -> None:
-        missing = ffi.new("uint64_t *")
-        for entry, file in debug_map.objects:
-            number = self._add_file(lib.GSYM_DWARF_MAIN, file)
-            self.call(
-                lib.gsym_conversion_add_debug_map,
-                *(number, debug_map.handle, entry, file.handle, missing),
-            )
-            self._missing_functions += missing[0]
 
     def _find_split_units(self) -> None:
         from gsym.conversion.companions.split_units import SplitUnitSearch

@@ -52,21 +52,16 @@ class LocalTree:
     """A folder with the layouts of other tools, which may be mixed."""
 
     def __init__(self, path: str, layouts: Sequence[Layout] = _LAYOUTS) -> None:
-        self._path = os.path.abspath(path)
+        self.name: str = os.path.abspath(path)
         self._layouts = tuple(layouts)
-
-    @property
-    def name(self) -> str:
-        """The folder."""
-        return self._path
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
         """The file of a module as of `Source.find`, which is not copied."""
         del folder
         for path in self.find_all(key):
             return FoundFile(path, path)
-        if not os.path.isdir(self._path):
-            raise SourceError("the folder does not exist", path=self._path)
+        if not os.path.isdir(self.name):
+            raise SourceError("the folder does not exist", path=self.name)
         raise not_found(sum(1 for _ in self._candidates(key)))
 
     def find_all(self, key: ModuleKey) -> Iterator[str]:
@@ -94,7 +89,7 @@ class LocalTree:
         Raises:
             AmbiguousModuleError: There are several.
         """
-        full_path = f"{self._path}/{path}"
+        full_path = f"{self.name}/{path}"
         start, any_name, end = full_path.partition(foreign_layouts.ANY)
         if not any_name:
             return full_path if _is_file(full_path) else ""
@@ -140,11 +135,7 @@ class LocalStore:
 
     def __init__(self, path: str) -> None:
         self._store = Store(path)
-
-    @property
-    def name(self) -> str:
-        """The folder."""
-        return self._store.path
+        self.name: str = self._store.path
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
         """The GSYM file of a module as of `Source.find`, with its identity."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class SourceList:
-    """Several sources as one.
+    """Several sources as one, with the name of the first.
 
     Attributes:
         parts: They are asked in order.
@@ -46,11 +46,7 @@ class SourceList:
 
     def __init__(self, parts: Sequence[Source]) -> None:
         self.parts: tuple[Source, ...] = tuple(parts)
-
-    @property
-    def name(self) -> str:
-        """The first of them."""
-        return self.parts[0].name
+        self.name: str = self.parts[0].name
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
         """The file of a module as of `Source.find`, of the first that has one."""
