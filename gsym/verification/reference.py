@@ -78,7 +78,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
     """
     file = open_input(path)
     kind, data = file.kind, file.data
-    places = search or ConvertOptions()
+    places = (search or ConvertOptions())._replace(path_map=tuple(path_map))
     described = Described(DwarfFile(_NO_DWARF, ()), path_map)
     fit = Comparison(SAME)
     notes: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
             found = find_debug_info(binary, places)
             described = Described(_dwarf_of(binary, found), path_map)
             unread = find_split_units(
-                *(described.splits, _split_sections, binary, found, places, path_map)
+                described.splits, _split_sections, binary, found, places
             )
             described.decode(sample, progress)
             missing = found.missing if not described.functions else ""
@@ -107,7 +107,6 @@ def open_reference(  # noqa: PLR0913 - independent keywords
         options = places._replace(
             merged_functions=True,
             call_sites=True,
-            path_map=tuple(path_map),
             image_code=not like_llvm,
             pclntab="never" if like_llvm else "auto",
         )
@@ -146,13 +145,12 @@ def _dwarf_of(binary: ObjectFile, found: DebugInfo) -> DwarfFile:
     )
 
 
-def find_split_units(  # noqa: PLR0913, PLR0917 - as a conversion searches
+def find_split_units(
     splits: SplitUnits,
     read: Callable[[str], DebugSections],
     binary: ObjectFile,
     found: DebugInfo,
     options: ConvertOptions,
-    path_map: Sequence[tuple[str, str]],
 ) -> tuple[str, ...]:
     """Find split units and *read* their files; a sentence on those that are missing."""
     if not splits:
@@ -161,7 +159,7 @@ def find_split_units(  # noqa: PLR0913, PLR0917 - as a conversion searches
     def complete(file: ObjectFile) -> bool:
         return splits.complete(partial(read, file.path))
 
-    finder = SplitUnitSearch(binary, found.dwarf, options, path_map, complete)
+    finder = SplitUnitSearch(binary, found.dwarf, options, complete)
     finder.take_package()
     finder.take_files(splits.incomplete())
     missing = sum(1 for _ in splits.incomplete())

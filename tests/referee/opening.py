@@ -72,7 +72,7 @@ def compare(  # noqa: PLR0913 - as `gsym.verification.check.compare`
 ) -> Comparison:
     """Compare a GSYM file with what second decoders read in *binary*."""
     rules = pairs_of("path_map", path_map)
-    places = search or ConvertOptions()
+    places = (search or ConvertOptions())._replace(path_map=tuple(rules))
 
     def open_binary(binary: ObjectFile, stack: ExitStack) -> Reference:
         found = find_debug_info(binary, places)
@@ -84,7 +84,7 @@ def compare(  # noqa: PLR0913 - as `gsym.verification.check.compare`
         _add_companions(file, binary, found)
         parts = list(_parts(file, found, rules))
         unread = find_split_units(
-            *(parts[0].splits, _split_sections, binary, found, places, rules)
+            parts[0].splits, _split_sections, binary, found, places
         )
         reference = BinaryReference(file, parts, sample, progress, like_llvm=like_llvm)
         if not like_llvm and not (reference.all_units and reference.is_sample):
