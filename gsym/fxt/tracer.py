@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     _Parameters = ParamSpec("_Parameters")
     _Result = TypeVar("_Result")
 
-# Indexes into EVENT_KINDS.
-_ASYNC_BEGIN, _ASYNC_INSTANT, _ASYNC_END = 5, 6, 7
-_FLOW_BEGIN, _FLOW_STEP, _FLOW_END = 8, 9, 10
-
 
 class Duration:
     """A `with` block; as a decorator, each call of the function.
@@ -92,8 +88,7 @@ class _Chain:
 
     __slots__ = ("_category", "_id", "_name", "_tracer")
 
-    _begin_kind: int
-    _end_kind: int
+    _kinds: tuple[int, int, int]  # of its begin, those between, and its end
 
     def __init__(
         self, tracer: Tracer, category: str, name: str, args: dict[str, Any]
@@ -102,11 +97,11 @@ class _Chain:
         self._category = category
         self._name = name
         self._id = tracer.new_id()
-        self._write(self._begin_kind, args)
+        self._write(self._kinds[0], args)
 
     def end(self, **args: Any) -> None:
         """Write its end."""
-        self._write(self._end_kind, args)
+        self._write(self._kinds[2], args)
 
     def _write(self, kind: int, args: dict[str, Any]) -> None:
         self._tracer.process.event(
@@ -122,18 +117,17 @@ class Operation(_Chain):
 
     __slots__ = ()
 
-    _begin_kind = _ASYNC_BEGIN
-    _end_kind = _ASYNC_END
+    _kinds = (5, 6, 7)  # indexes into EVENT_KINDS
 
     def instant(self, **args: Any) -> None:
         """Write an instant of it."""
-        self._write(_ASYNC_INSTANT, args)
+        self._write(self._kinds[1], args)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._write(_ASYNC_END, {} if kind is None else {"error": kind.__name__})
+        self.end(**({} if kind is None else {"error": kind.__name__}))
 
 
 class Flow(_Chain):
@@ -144,12 +138,11 @@ class Flow(_Chain):
 
     __slots__ = ()
 
-    _begin_kind = _FLOW_BEGIN
-    _end_kind = _FLOW_END
+    _kinds = (8, 9, 10)  # indexes into EVENT_KINDS
 
     def step(self, **args: Any) -> None:
         """Write a step of it, in the current duration."""
-        self._write(_FLOW_STEP, args)
+        self._write(self._kinds[1], args)
 
 
 # As coroutines make them that wait in such a block.

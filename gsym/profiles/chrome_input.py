@@ -14,6 +14,8 @@ Source: Google's document "Trace Event Format"; the Chrome DevTools Protocol,
 
 from __future__ import annotations
 
+from functools import cache
+
 from gsym.errors import FormatError
 from gsym.model import UINT64_END
 from gsym.profiles import model
@@ -230,7 +232,7 @@ class _Trace:
         self._sampled = model.ProfileBuilder(V8_VALUES)
         self._tree = model.StackTree(self._sampled)
         self._v8: dict[tuple[_Id, str], list[_V8Piece]] = {}  # in any order
-        self._locations: dict[tuple[str, str, str, int], int] = {}
+        self._function = cache(self._read_function)
         # By the numbers or texts that events have; of threads for each builder.
         self._processes: dict[_Id, str] = {}
         self._threads: dict[tuple[_Id, _Id], str] = {}
@@ -303,17 +305,11 @@ class _Trace:
         args = _args(event)
         path = text_of(args.get("file")) or text_of(args.get("filename"))
         line = model.line_of(args.get("line")) if path else 0
-        key = name, category, path, line
-        found = self._locations.get(key)
-        if found is None:
-            frame = (
-                model.Frame(name, path=path, line=line)
-                if path
-                else model.placed_frame(name)
-            )
-            found = self._builder.function(frame, _module(self._builder, category))
-            self._locations[key] = found
-        return found
+        return self._function(name, category, path, line)
+
+    def _read_function(self, name: str, category: str, path: str, line: int) -> int:
+        frame = model.Frame(name, "", path, line) if path else model.placed_frame(name)
+        return self._builder.function(frame, _module(self._builder, category))
 
     def _add_v8(self, data: Node, event: dict[str, Any]) -> None:
         """Keep a part of a profile: those of several threads come in any order."""

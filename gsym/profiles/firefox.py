@@ -12,6 +12,7 @@ newer ones upgrade as they load it.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from itertools import accumulate, chain, pairwise
 from statistics import median
 
@@ -372,7 +373,7 @@ def read_firefox(path: str, options: ProfileOptions) -> model.Profile:
         )
         raise UnsupportedError(reason, path=path)
     threads = list(whole.get("threads").items())
-    kinds = [_weight_kind(thread) for thread in threads]
+    kinds = [each.get("samples").get("weightType").one_of(_WEIGHTS) for each in threads]
     types = tuple(dict.fromkeys(kind for kind, _ in kinds)) or (model.SAMPLES,)
     builder = model.ProfileBuilder(types)
     builder.profile.start_time = scaled(meta.get("startTime").value, _MILLISECOND) or 0
@@ -388,14 +389,6 @@ def read_firefox(path: str, options: ProfileOptions) -> model.Profile:
         own = model.Thread(*numbers, *names)
         tables.add_samples(own, types.index(kind), factor)
     return builder.profile
-
-
-def _weight_kind(thread: Node) -> tuple[model.ValueType, int]:
-    kind = thread.get("samples").get("weightType")
-    found = _WEIGHTS.get(kind.text())
-    if found is None:
-        raise kind.error(f"none of {', '.join(filter(None, _WEIGHTS))}")
-    return found
 
 
 def _mapping(library: Node, system: str) -> model.Mapping:
@@ -452,11 +445,10 @@ class _Stacks:
         self._texts = self._table("stringArray").list()
         self._stacks = self._table("stackTable")
         self._frames = self._table("frameTable")
-        self._functions = self._table("funcTable")
         self._prefixes = self._read_prefixes()
         self._frame_of = self._stacks.get("frame").list()
         self._columns: dict[tuple[str, str], list[Any]] = {}
-        self._locations: dict[tuple[int, ...], int] = {}
+        self._location = cache(self._location_of)
         self._calls: list[_Calls] = []
         self._nodes: list[int] = []
 
@@ -577,11 +569,8 @@ class _Stacks:
         is_known = type(found) is int and 0 <= found < len(self._mappings)
         return found if is_known else None
 
-    def _location(self, frames: tuple[int, ...]) -> int:
+    def _location_of(self, frames: tuple[int, ...]) -> int:
         """The location of frames, the outermost first."""
-        found = self._locations.get(frames)
-        if found is not None:
-            return found
         functions = tuple(self._function(frame) for frame in reversed(frames))
         address = self._item("frameTable", "address", frames[0])
         library = self._library(frames[0])
@@ -589,16 +578,8 @@ class _Stacks:
         if library is not None:
             mapping = self._builder.mapping(self._mappings[library])
         if mapping is None or type(address) is not int or address < 0:
-            found = self._builder.function(functions[0], mapping)
-        else:
-            found = self._native(address & UINT64_MAX, mapping, functions)
-        self._locations[frames] = found
-        return found
-
-    def _native(
-        self, address: int, mapping: int, functions: tuple[model.Frame, ...]
-    ) -> int:
-        """The location of an address in a library."""
+            return self._builder.function(functions[0], mapping)
+        address &= UINT64_MAX
         profile = self._builder.profile
         if all(_UNRESOLVED.fullmatch(function.name) for function in functions):
             return self._builder.location(address, mapping)

@@ -26,7 +26,9 @@ from gsym.profiles.input_bytes import SLABS_MAGIC, read_pieces
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
+
+    _Value = TypeVar("_Value")
 
 
 # Limit: Value of a trace in JSON
@@ -227,6 +229,13 @@ class Node:
     def text(self) -> str:
         """The text; "" for anything else."""
         return text_of(self.value)
+
+    def one_of(self, table: Mapping[str, _Value]) -> _Value:
+        """The value that a table has for the text."""
+        found = table.get(self.text())
+        if found is None:
+            raise self.error(f"none of {', '.join(filter(None, table))}")
+        return found
 
     def number(self) -> int | Decimal:
         """The number, exactly."""

@@ -89,7 +89,7 @@ class PerfReader:
         self.known_threads: dict[object, int] = {}
         # Of threads.
         self._commands = {0: "swapper"}
-        self._processes: dict[int, int] = {}
+        self.processes: dict[int, int] = {}  # of threads, as records told them
 
     def add(self, record: PerfMapping | PerfCommand | PerfFork) -> None:
         """Add what is true of memory and threads from now on."""
@@ -98,9 +98,9 @@ class PerfReader:
             self.forget(None if is_of_kernel(record) else record.process)
         elif isinstance(record, PerfCommand):
             self._rename(record.thread, record.name)
-            self._processes[record.thread] = record.process
+            self.processes[record.thread] = record.process
         else:
-            self._processes[record.thread] = record.process
+            self.processes[record.thread] = record.process
             if record.parent_thread in self._commands:
                 self._rename(record.thread, self._commands[record.parent_thread])
             if record.process != record.parent:
@@ -111,10 +111,6 @@ class PerfReader:
     def forget(self, process: int | None) -> None:
         """The memory of a process changes; None: that of the kernel, and so of all."""
         raise NotImplementedError
-
-    def process_of(self, thread: int) -> int:
-        """The process of a thread, if records told it; else its own number."""
-        return self._processes.get(thread, thread)
 
     def thread(self, process: int | None, thread: int | None, command: str) -> int:
         """The index of a thread with the names that it and its process have now."""

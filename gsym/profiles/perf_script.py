@@ -464,7 +464,7 @@ class _TextReader(PerfReader):
         """Add a sample."""
         command, process, thread, cpu, time, period, event, frames = sample
         if process == thread is not None:  # the text may have only one
-            process = self.process_of(thread)
+            process = self.processes.get(thread, thread)
         known = self._known.get(process)
         if known is None:
             known = self._known[process] = BoundedCache(_MOST_KNOWN)

@@ -164,11 +164,13 @@ class Places(MessageTables):
         return numbers[number] if number else None
 
 
-def return_locations(message: Any, places: Places) -> list[int]:
-    """The indexes of locations that calls return to: those that no sample was at."""
+def mark_returns(message: Any, places: Places) -> None:
+    """Mark the locations that calls return to: those that no sample was at."""
     stacks = [places.stack(sample) for sample in message.sample]
     leaves = {stack[0] for stack in stacks if stack}
-    return [index for index in range(len(places.locations)) if index not in leaves]
+    for index, location in enumerate(places.locations):
+        if index not in leaves:
+            places.locations[index] = location._replace(is_return=True)
 
 
 # Labels for process, thread and time of a sample, as in perf_to_profile.
@@ -196,12 +198,9 @@ def profile_of(
     places = Places(message, path)
     reader = _SampleReader(message, places)
     profile = reader.builder.profile
-    profile.mappings.extend(places.mappings)
-    profile.locations.extend(places.locations)
     if return_addresses:
-        for index in return_locations(message, places):
-            location = profile.locations[index]
-            profile.locations[index] = location._replace(is_return=True)
+        mark_returns(message, places)
+    profile.mappings, profile.locations = places.mappings, places.locations
     profile.start_time = message.time_nanos
     profile.duration = message.duration_nanos
     profile.period = message.period
@@ -518,9 +517,7 @@ def symbolize_pprof(
     profile = model.Profile()
     profile.mappings, profile.locations = places.mappings, places.locations
     if return_addresses:
-        for index in return_locations(message, places):
-            returned = places.locations[index]._replace(is_return=True)
-            places.locations[index] = returned
+        mark_returns(message, places)
     assume_ids(profile, None)
     symbolize(profile, modules, binaries)
     functions = FunctionTable(message, StringTable(message.string_table))

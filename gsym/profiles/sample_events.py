@@ -15,7 +15,6 @@ from gsym.fxt.records import Argument, Event, KernelObject
 from gsym.fxt.writer import argument_of
 from gsym.model import UINT64_MAX
 from gsym.profiles.model import NEGATIVE, TIME, Thread
-from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from gsym.fxt.records import Record
     from gsym.profiles.model import Frame, Location, Profile
 
+    # Koids of a process and a thread, and their names.
+    _Track = tuple[int, int, str, str]
     # Begin and end in nanoseconds, index of the stack.
     _Span = tuple[int, int, int]
     _Row = tuple[Frame, Location]
@@ -35,15 +36,6 @@ _COUNTS = frozenset({"count", "samples", ""})
 _NO_THREAD = Thread(1, 1, "", "")
 # Perfetto keeps 32 bits of a koid, and programs number from below.
 _FIRST_TRACK = (1 << 31) - 1
-
-
-class _Track(NamedTuple):
-    """A thread of a trace, whose koids are numbers."""
-
-    process: int
-    thread: int
-    process_name: str
-    thread_name: str
 
 
 def sample_events(
@@ -70,7 +62,7 @@ def sample_events(
                 busy.add(record.thread)
         yield record
     tracks = _tracks(profile, koids, busy)
-    named = {t.process: t.process_name for t in tracks.values() if t.process_name}
+    named = {process: name for process, _, name, _ in tracks.values() if name}
     for process, name in named.items():
         yield KernelObject(process, PROCESS, name)
     # The functions of each stack, the outermost first, with their locations.
@@ -80,15 +72,15 @@ def sample_events(
         pairs = ((profile.frames_at(each)[::-1], each) for each in locations)
         rows.append([(frame, each) for frames, each in pairs for frame in frames])
     for index, spans in _spans(profile, value).items():
-        track = tracks[index]
-        if track.thread_name:
-            belongs = Argument("process", "koid", track.process)
-            yield KernelObject(track.thread, THREAD, track.thread_name, (belongs,))
+        process, thread, _, name = tracks[index]
+        if name:
+            belongs = Argument("process", "koid", process)
+            yield KernelObject(thread, THREAD, name, (belongs,))
         for begin, end, _, (frame, location) in _durations(spans, rows):
             # Damaged samples may have any times.
             start, until = min(begin, UINT64_MAX), min(end, UINT64_MAX)
             yield Event(
-                *("duration_complete", start, track.process, track.thread),
+                *("duration_complete", start, process, thread),
                 *(_CATEGORY, frame.name, _arguments(frame, location)),
                 end_ticks=until,
                 ns=start,
@@ -122,7 +114,7 @@ def _tracks(
             who = "no thread" if index is None else name or thread.thread
             name = f"samples of {who}"
         taken.add((process, koid))
-        tracks[index] = _Track(process, koid, thread.process_name, name)
+        tracks[index] = process, koid, thread.process_name, name
     return tracks
 
 

@@ -15,7 +15,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from gsym.profiles.model import Profile, ValueType
+    from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 
 # Values by the units of the format, and nanoseconds or bytes in one of them.
@@ -45,7 +45,7 @@ def read_speedscope(path: str, options: ProfileOptions) -> Profile:
     """The profile in a file of speedscope, of all its threads."""
     whole = read_node(path, options.most_bytes)
     profiles = list(whole.get("profiles").items())
-    units = [_unit(profile) for profile in profiles]
+    units = [profile.get("unit").one_of(_UNITS) for profile in profiles]
     types = tuple(dict.fromkeys(kind for kind, _ in units)) or (model.SAMPLES,)
     builder = model.ProfileBuilder(types)
     functions = []
@@ -76,14 +76,6 @@ def read_speedscope(path: str, options: ProfileOptions) -> Profile:
             reader.add_samples(profile)
     model.scaled_values(builder, reader.values)
     return builder.profile
-
-
-def _unit(profile: Node) -> tuple[ValueType, int]:
-    unit = profile.get("unit")
-    found = _UNITS.get(unit.text())
-    if found is None:
-        raise unit.error(f"none of {', '.join(_UNITS)}")
-    return found
 
 
 def _thread(name: str) -> model.Thread:
