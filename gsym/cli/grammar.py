@@ -76,13 +76,7 @@ class Option:
         *("repeatable", "short", "shown"),
     )
 
-    def __init__(
-        self,
-        text: str,
-        *,
-        optional: str = "",
-        shown: str = "",
-    ) -> None:
+    def __init__(self, text: str, *, optional: str = "", shown: str = "") -> None:
         self.help: str
         declared, self.help = _head_and_help(text)
         declared, *aliases = declared.split(" | ")
@@ -214,9 +208,8 @@ class Values:
         given = self.text(name)
         if given is None:
             return None
-        return _in_range(
-            parse_number(given, f"option '{name}'"), name, given, minimum, end
-        )
+        value = parse_number(given, f"option '{name}'")
+        return _in_range(value, name, given, minimum, end)
 
     def size(self, name: str, *, minimum: int = 1) -> int | None:
         """The value as a number of bytes: `500000`, `500M`, `1GiB`."""

@@ -88,14 +88,10 @@ class Formatter:
         self._text = TextBuffer() if buffer is None else buffer
         self._names: NameTexts | None = None
         self._suffix = suffix
-        # Keeps alive what the engine reads.
-        # A compiled template
-        raw, error, place = (
-            style.template.encode(),
-            new_error(),
-            ffi.new("gsym_style **"),
-        )
+        raw, error = style.template.encode(), new_error()
+        place = ffi.new("gsym_style **")
         check(lib.gsym_style_create(raw, len(raw), place, error), error)
+        # Keeps alive what the engine reads: first the compiled template.
         self._kept = (
             ffi.gc(place[0], lib.gsym_style_destroy),
             ffi.from_buffer(suffix),

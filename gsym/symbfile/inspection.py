@@ -38,13 +38,8 @@ def record_object(record: Record) -> dict[str, object]:
         return {"type": "return_pad", "elf_va": record.elf_va, "entries": entries}
     return {
         "type": "range",
-        "elf_va": record.elf_va,
-        "length": record.length,
-        "func": record.func,
-        "file": record.file,
-        "call_file": record.call_file,
+        **record._asdict(),
         "call_line": record.call_line or None,
-        "depth": record.depth,
         "line_table": record.line_table or None,
     }
 

@@ -89,12 +89,13 @@ class _Session:
 
     def answer_all(self, lines: list[str]) -> None:
         """Print the answers to the requests on the command line."""
-        say(self._style.begin())
+        self._style.is_list = True
+        say(self._style.begin)
         for at, line in enumerate(lines):
             if at:
                 say(self._style.between)
             say(self.answer(line))
-        say(self._style.end())
+        say(self._style.end)
 
     def answer_standard_input(self) -> None:
         """Answer lines immediately, many at a time if they are available."""

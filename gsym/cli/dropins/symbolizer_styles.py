@@ -22,20 +22,13 @@ _UNKNOWN = "??"
 class PlainStyle:
     """Formats answers as text."""
 
-    between = ""
+    is_list = False
+    begin = between = end = ""  # the texts before, between and after all answers
 
     def __init__(self, output: SymbolizerOutput, name_of: Callable[[str], str]) -> None:
         self._output = output
         self._name_of = name_of
         self._shown = printable if sys.stdout.isatty() else str
-
-    def begin(self) -> str:
-        """The text before answers to a command line."""
-        return ""
-
-    def end(self) -> str:
-        """The text after them."""
-        return ""
 
     def frames(self, request: Request, answer: bytes | None) -> str:
         """The engine's answer to an address; None: the module is missing."""
@@ -89,17 +82,10 @@ class JsonStyle:
         self._name_of = name_of
         self._unknown_frame = json.loads(output.unknown_frame)
         self._indent = _INDENT if output.pretty else None
-        self._is_list = False
-        self.between = ",\n" if output.pretty else ","
-
-    def begin(self) -> str:
-        """The text before answers to a command line, which become a list."""
-        self._is_list = True
-        return "[\n" if self._indent else "["
-
-    def end(self) -> str:
-        """The text after them."""
-        return "\n]\n" if self._indent else "]\n"
+        self.is_list = False  # whether answers become the items of a list
+        self.begin: str = "[\n" if output.pretty else "["
+        self.between: str = ",\n" if output.pretty else ","
+        self.end: str = "\n]\n" if output.pretty else "]\n"
 
     def frames(self, request: Request, answer: bytes | None) -> str:
         """The engine's answer to an address; None: the module is missing."""
@@ -150,7 +136,7 @@ class JsonStyle:
             sort_keys=True,
         )
         text = to_bytes(text).decode("utf-8", "replace")  # JSON is UTF-8
-        if not self._is_list:
+        if not self.is_list:
             return f"{text}\n"
         if self._indent:
             return "  " + text.replace("\n", "\n  ")

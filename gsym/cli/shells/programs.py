@@ -71,14 +71,8 @@ def _verb(verb: str) -> Program:
         below = {name: VERBS[f"{verb} {name}".lstrip()][1] for name in verbs_of(verb)}
         return Program(name, VERBS[verb][1] if verb else SUMMARY, (), _COMMON, below)
     command = find_command(verb)
-    return Program(
-        name,
-        command.summary,
-        command.operands,
-        command.options,
-        {},
-        command.epilog.rstrip("\n"),
-    )
+    declared = command.summary, command.operands, command.options
+    return Program(name, *declared, {}, command.epilog.rstrip("\n"))
 
 
 def _drop_in(command: str) -> Program:

@@ -147,16 +147,16 @@ class _Outcomes:
         skips = self._values.flag("--allow-empty")
         for path, _, report, error in conversions:
             problem = None
-            if report is None and isinstance(error, EmptyError) and skips:
-                self._empty.append(conversion_report.Failure(path, error.reason))
-                warn(f"{error}: passed over", "gsym convert")
-            elif report is None:
-                problem = _try(_raise, error)
-            else:
+            if report is not None:
                 self._reports.append(report)
                 _tell(report, self._values)
                 if self._values.flag("--verify"):
                     problem = _try(_verify, report, self._values, members)
+            elif isinstance(error, EmptyError) and skips:
+                self._empty.append(conversion_report.Failure(path, error.reason))
+                warn(f"{error}: passed over", "gsym convert")
+            elif error is not None:
+                problem = _tell_error(error)
             if problem is not None:
                 self._failures.append(conversion_report.Failure(path, problem))
 
@@ -227,17 +227,17 @@ def _try(
     """
     try:
         return _DIFFERS if step(*arguments, **named) is False else None
-    except BrokenPipeError:
-        raise
     except (GsymError, OSError, MemoryError) as error:
-        reason = describe(error)
-        tell(f"gsym: error: {reason}")
-        return reason
+        return _tell_error(error)
 
 
-def _raise(error: Exception | None) -> None:
-    if error is not None:
+def _tell_error(error: Exception) -> str:
+    """Print an error, and return what it says."""
+    if isinstance(error, BrokenPipeError):
         raise error
+    reason = describe(error)
+    tell(f"gsym: error: {reason}")
+    return reason
 
 
 def _spare_inputs(outputs: list[str], sources: list[str]) -> None:

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import os
 
+from gsym.cli import options
 from gsym.cli.grammar import UsageError, Values
 from gsym.cli.gsym_input import open_gsym
-from gsym.cli.options import (
-    GSYM_FILE,
-    IDENTITY_OPTIONS,
-    QUIET,
-    VERBOSE,
-    OutputCommand,
-    module_identity,
-)
 from gsym.cli.terminal import printable, progress_for, times, warn
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.export import ExportReport, IdentityError, export_breakpad
@@ -35,19 +28,19 @@ _OPTION_OF_FIELD = {
 }
 
 
-@OutputCommand(
+@options.OutputCommand(
     "gsym export",
     (
-        GSYM_FILE,
+        options.GSYM_FILE,
         """\
 --to FORMAT {breakpad}  format of the output: breakpad
 -o, --output OUT  file to write, - for standard output (default: FILE with .sym in place
   of .gsym)
 --binary BINARY  take OS, architecture, ids, name and STACK records from the binary of
   the GSYM file""",
-        IDENTITY_OPTIONS,
-        VERBOSE,
-        QUIET,
+        options.IDENTITY_OPTIONS,
+        options.VERBOSE,
+        options.QUIET,
     ),
     """\
 Names and ids are by default those that 'gsym convert' wrote into FILE; else the id is
@@ -63,7 +56,7 @@ def export(values: Values) -> int:
         raise UsageError("option '--to' is required: breakpad")
     path = values.operand("FILE")
     output = values.text("--output") or path.removesuffix(".gsym") + ".sym"
-    given, binary = module_identity(values), values.text("--binary")
+    given, binary = options.module_identity(values), values.text("--binary")
     # Of a fat file, it is the slice as well.
     is_fat = os.path.isfile(path) and recognise_file(path) == "fat"
     arch = given.get("architecture") if is_fat else None
@@ -85,10 +78,10 @@ def export(values: Values) -> int:
                 progress=progress.callback,
             )
         except IdentityError as error:
-            options = " and ".join(_OPTION_OF_FIELD[field] for field in error.missing)
+            wanted = " and ".join(_OPTION_OF_FIELD[field] for field in error.missing)
             if binary is None:
-                options = f"--binary or {options}"
-            raise GsymError(f"{error.reason}; use {options}", path=path) from None
+                wanted = f"--binary or {wanted}"
+            raise GsymError(f"{error.reason}; use {wanted}", path=path) from None
     if not values.flag("--quiet"):
         _tell(path, binary, report)
     return 0

@@ -7,6 +7,7 @@ import os
 import sys
 from contextlib import ExitStack
 
+from gsym.cli import options
 from gsym.cli.grammar import (
     GSYM,
     Command,
@@ -15,15 +16,6 @@ from gsym.cli.grammar import (
     scan_getopt,
     scan_llvm,
     usage_errors,
-)
-from gsym.cli.options import (
-    COLOR,
-    DEMANGLE,
-    HEADER,
-    JSON,
-    STRICT,
-    read_headers,
-    uses_color,
 )
 from gsym.cli.program import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from gsym.cli.streams import IDLE, IDLE_AFTER, log_pieces
@@ -69,12 +61,12 @@ _MODULE_OPTIONS = f"""\
 {module_options("; in style llvm: none")}
 --server URL  URL of a symbolication server that looks up all addresses, instead of
   local files
-{HEADER}"""
+{options.HEADER}"""
 # Options that name locations of modules.
 _PLACES = (*FILES, "--debuginfod", "--server")
 
 
-def _scan_words(words: Sequence[str], options: Sequence[Option]) -> Scanned:
+def _scan_words(words: Sequence[str], known: Sequence[Option]) -> Scanned:
     """Scan a command line; in style llvm, by the rules of llvm-symbolizer."""
     styles = [
         following if word == "--style" else word.removeprefix("--style=")
@@ -82,8 +74,8 @@ def _scan_words(words: Sequence[str], options: Sequence[Option]) -> Scanned:
         if word == "--style" or word.startswith("--style=")
     ]
     if styles[-1:] == ["llvm"]:
-        return _scan_as_llvm(words, {option.name: option for option in options})
-    return scan_getopt(words, options, GSYM)
+        return _scan_as_llvm(words, {option.name: option for option in known})
+    return scan_getopt(words, known, GSYM)
 
 
 def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
@@ -125,13 +117,13 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
 [LOG...]  log, plain or compressed; - is standard input (default)
 --style STYLE {spec|llvm|fuchsia}  rules to follow: spec (default), llvm, fuchsia""",
         _MODULE_OPTIONS,
-        COLOR,
+        options.COLOR,
         """\
 -f, --functions[=KIND] {linkage|short|none}  names of functions: none, short, linkage
   (default)
 -i, --inlines  show frames of inlined calls (default)
 --no-inlines  omit frames of inlined calls; not in style llvm""",
-        DEMANGLE,
+        options.DEMANGLE,
         """\
 -s, --basenames  print paths without folders
 --relativenames  ignored: GSYM files have complete paths
@@ -147,13 +139,13 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
   has its own modules
 --join REGEX  regular expression for the beginning of a line that continues the line
   before""",
-        JSON,
+        options.JSON,
         """\
 --to FORMAT {text|json|html}  format: text (default), json (as --json), html: a page
   that shows details on hover
 --summary  report unresolved addresses at the end (default)
 --no-summary  omit that report (default in style llvm)""",
-        STRICT,
+        options.STRICT,
     ),
     """\
 Stacks without markup (of sanitizers, backtrace(), coredumpctl) are symbolized as by
@@ -225,7 +217,7 @@ def _open_modules(values: Values, style: Style) -> Opening | Asking:
 
 
 def _open_stacks(
-    values: Values, style: Style, options: SymbolOptions
+    values: Values, style: Style, symbols: SymbolOptions
 ) -> LogStacks | None:
     """The answers to stacks of a log that are not markup; None with a server."""
     if values.text("--server") is not None or style.name != "spec":
@@ -239,7 +231,7 @@ def _open_stacks(
 
         return ReportModules(sources, store=values.text("--store"))
 
-    return LogStacks(open_modules, options)
+    return LogStacks(open_modules, symbols)
 
 
 def _sources(values: Values, style: Style) -> list[str]:
@@ -270,7 +262,7 @@ def _server(url: str, values: Values, *, is_alone: bool) -> Asking:
     from gsym.api.client.symbolication_client import ClientSettings, SymbolicationClient
 
     # Do not delay a log for long if the server is unavailable.
-    settings = ClientSettings(headers=read_headers(values), waits=(0.0, 1.0))
+    settings = ClientSettings(headers=options.read_headers(values), waits=(0.0, 1.0))
     return RemoteSymbolizer(SymbolicationClient(url, settings), url)
 
 
@@ -320,7 +312,7 @@ def _settings(
     if any(map(values.texts, _ON_DUMPS)) or values.flag("--dumpfile"):
         style = style._replace(elements=style.elements | {b"dumpfile"})
     when = values.chosen("--color")
-    is_colored = uses_color(
+    is_colored = options.uses_color(
         when, is_terminal=sys.stdout.isatty(), environment=os.environ
     )
     settings = FilterSettings(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gsym.server.service import Service
     from gsym.server.settings import Settings
 
+# Options that may be given many times -> their settings.
 _LISTS = {
     "--source": "sources",
     "--path-map": "path_map",
@@ -32,15 +33,9 @@ _LISTS = {
     "--binary-dir": "binary_dirs",
     "--limit": "limits",
 }
-_SWITCHES = {"--enable-source": "enable_source", "--enable-asm": "enable_asm"}
+_SWITCHES = ("--enable-source", "--enable-asm")
 _LIMITS = ("max_store", "max_unused", "min_free", "rate_limit")  # besides `limits`
-_TEXTS = {
-    "--host": "host",
-    "--port": "port",
-    "--workers": "workers",
-    "--store": "store",
-    "--root-path": "root_path",
-}
+_TEXTS = ("--host", "--port", "--workers", "--store", "--root-path")
 
 
 @Command(
@@ -155,16 +150,13 @@ def load_again(flags: Mapping[str, object], files: tuple[str, ...]) -> Settings:
 
 def _flags(values: Values) -> dict[str, object]:
     flags: dict[str, object] = {}
-    for option, name in _TEXTS.items():
-        given = values.text(option)
-        if given is not None:
-            flags[name] = given
+    for option in (*_TEXTS, *_SWITCHES):
+        given = True if option in _SWITCHES else values.text(option)
+        if values.flag(option):
+            flags[option[2:].replace("-", "_")] = given
     for option, name in _LISTS.items():
         if values.texts(option):
             flags[name] = values.texts(option)
-    for option, name in _SWITCHES.items():
-        if values.flag(option):
-            flags[name] = True
     for setting in values.texts("--set"):
         name, equals, value = setting.partition("=")
         if not equals:

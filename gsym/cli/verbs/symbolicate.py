@@ -12,6 +12,7 @@ from gsym.cli.grammar import Command, UsageError, Values, usage_errors
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, standard_input, warn
 from gsym.containers.recognition import recognise_file, refuse
+from gsym.engine.native import to_str
 from gsym.errors import GsymError
 from gsym.garbage_collection import no_garbage_collection
 from gsym.modules.key import tried_text
@@ -233,7 +234,7 @@ def _symbolicate_report(
     report, passages = symbolicate_text(
         text,
         "" if path == "-" else os.path.dirname(os.path.abspath(path)),
-        maps=loaded if maps is None else _read_text(maps),
+        maps=loaded if maps is None else to_str(_read_file(maps)),
         load_addresses=dict(map(_load_address, values.texts("--load-address"))),
         module=values.text("--module"),
         is_return=_are_returns(values),
@@ -337,10 +338,6 @@ def _load_address(text: str) -> tuple[str, int]:
     if not equals:
         raise UsageError(f"option '--load-address': '{text}' is not MODULE=ADDRESS")
     return module, options.parse_address(address, "option '--load-address'")
-
-
-def _read_text(path: str) -> str:
-    return _read_file(path).decode("utf-8", "surrogateescape")
 
 
 def _read_file(path: str) -> bytes:

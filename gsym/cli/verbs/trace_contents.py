@@ -8,16 +8,8 @@ import sys
 
 from gsym.cli.grammar import UsageError, Values
 from gsym.cli.terminal import print_json, print_lines, printable
+from gsym.cli.verbs import trace_tables
 from gsym.cli.verbs.trace_profile import ProfileInput, report_losses
-from gsym.cli.verbs.trace_tables import (
-    amount,
-    labelled,
-    print_table,
-    process_lines,
-    row_limit,
-    share,
-    time_text,
-)
 from gsym.fxt.record_formats import seconds
 from gsym.profiles.model import Location, Profile, Sample, resolution
 from gsym.profiles.top import time_range, top_rows
@@ -114,22 +106,34 @@ _MAX_MODULES = 24  # --json has all
 
 def _info_lines(info: dict[str, Any]) -> Iterator[str]:
     yield f"{info['path']}"
-    yield labelled("profile", f"{info['format']}, {info['file_size']} bytes")
-    yield labelled("time", time_text(info["begin_ns"], info["end_ns"]))
+    yield trace_tables.labelled(
+        "profile", f"{info['format']}, {info['file_size']} bytes"
+    )
+    yield trace_tables.labelled(
+        "time", trace_tables.time_text(info["begin_ns"], info["end_ns"])
+    )
     for value in info["values"]:
         text = f"{value['type']} ({value['unit']})"
-        yield labelled("values", f"{text}: {amount(value['total'], value['unit'])}")
+        yield trace_tables.labelled(
+            "values", f"{text}: {trace_tables.amount(value['total'], value['unit'])}"
+        )
     places = f"{info['locations']} locations, {info['known']} with functions"
-    yield labelled("samples", f"{info['samples']}, {info['stacks']} stacks, {places}")
+    yield trace_tables.labelled(
+        "samples", f"{info['samples']}, {info['stacks']} stacks, {places}"
+    )
     modules = info["modules"]
     for module in modules[:_MAX_MODULES]:
         text = f"{module['path'] or '(unknown)'} {module['build_id']}".rstrip()
-        yield labelled("module", f"{text}, {module['locations']} locations")
+        yield trace_tables.labelled(
+            "module", f"{text}, {module['locations']} locations"
+        )
     if len(modules) > _MAX_MODULES:
-        yield labelled("", f"and {len(modules) - _MAX_MODULES} more modules")
-    yield from process_lines(info["processes"], "samples")
+        yield trace_tables.labelled(
+            "", f"and {len(modules) - _MAX_MODULES} more modules"
+        )
+    yield from trace_tables.process_lines(info["processes"], "samples")
     for comment in info["comments"]:
-        yield labelled("comment", comment)
+        yield trace_tables.labelled("comment", comment)
 
 
 _GROUPS = ("process", "thread", "module")
@@ -139,7 +143,7 @@ def profile_stats(source: RepeatableInput, values: Values) -> int:
     """Sum the samples of a profile."""
     if values.flag("--unmatched"):
         raise UsageError("option '--unmatched' is for traces")
-    limit = row_limit(values)
+    limit = trace_tables.row_limit(values)
     with source:
         opened, profile = _read(source, values)
         groups = {by: _sums(profile, by) for by in _GROUPS}
@@ -208,9 +212,12 @@ def _print_sums(
     for name, own in rows:
         texts: list[str] = []
         for number, total, kind in zip(own, whole, kinds, strict=True):
-            texts += amount(kind.plain(number), kind.unit), share(number, total)
+            texts += (
+                trace_tables.amount(kind.plain(number), kind.unit),
+                trace_tables.share(number, total),
+            )
         cells.append([*texts, name])
-    print_table([*heads, by], cells, limit)
+    trace_tables.print_table([*heads, by], cells, limit)
 
 
 def dump_samples(source: RepeatableInput, values: Values) -> int:

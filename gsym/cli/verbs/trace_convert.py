@@ -9,26 +9,8 @@ from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, print_lines, warn
+from gsym.cli.verbs import trace_options, trace_profile
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS, open_profile_modules
-from gsym.cli.verbs.trace_options import (
-    FILTER_HELP,
-    FILTERS,
-    OUTPUT,
-    PROFILE,
-    PROFILE_OPTIONS,
-    ROOTS,
-    VALUE,
-    chosen_roots,
-    write_output,
-)
-from gsym.cli.verbs.trace_profile import (
-    ProfileInput,
-    chosen_value,
-    open_profile_input,
-    report_losses,
-    symbolize_profile,
-    unsure_rows,
-)
 from gsym.errors import LimitError
 from gsym.fxt.chrome_json import ChromeJson
 from gsym.fxt.decoder import KINDS
@@ -80,7 +62,9 @@ class _Conversion:
     In chrome, a trace has its events, too, and need not have samples.
     """
 
-    def __init__(self, source: ProfileInput, form: str, values: Values) -> None:
+    def __init__(
+        self, source: trace_profile.ProfileInput, form: str, values: Values
+    ) -> None:
         self._source = source
         self._form = form
         self._values = values
@@ -107,22 +91,24 @@ class _Conversion:
         value, title = self._value(profile), os.path.basename(name)
         data = write_form(profile, form, value=value, title=title, roots=roots)
         path = self._values.text("--output")
-        write_output(path, (data,), is_text=form != "pprof")
-        report_losses(profile, self.left_out, name, form)
+        trace_options.write_output(path, (data,), is_text=form != "pprof")
+        trace_profile.report_losses(profile, self.left_out, name, form)
         return {
             "samples": len(profile.samples),
             "left_out": self.left_out,
             "losses": profile.losses,
-            "unsure": unsure_rows(profile),
+            "unsure": trace_profile.unsure_rows(profile),
         }
 
     def _value(self, profile: Profile) -> int:
         """The index of the value type that is written."""
         if self._form != "firefox":
-            return chosen_value(profile, self._values)
+            return trace_profile.chosen_value(profile, self._values)
         from gsym.profiles.firefox import default_value, weight_of
 
-        value = chosen_value(profile, self._values, default_value(profile))
+        value = trace_profile.chosen_value(
+            profile, self._values, default_value(profile)
+        )
         chosen = profile.value_types[value]
         if weight_of(chosen) is None:
             text = f"firefox has no unit for '{chosen.type}': written as samples"
@@ -132,7 +118,7 @@ class _Conversion:
     def _write_chrome(self, profile: Profile) -> dict[str, object]:
         """Write samples as durations, after the events of a trace."""
         source, values, converter = self._source, self._values, ChromeJson()
-        value = chosen_value(profile, values)
+        value = trace_profile.chosen_value(profile, values)
         has_times = all(sample.time is not None for sample in profile.samples)
         if values.text("--value") and has_times and profile.value_types[value] != TIME:
             text = f"'{CHROME}' draws these samples by their times, not by a value"
@@ -146,11 +132,11 @@ class _Conversion:
         if profile.samples:
             records = sample_events(profile, value, records)
         pieces = (each.encode("utf-8", "replace") for each in converter.pieces(records))
-        write_output(values.text("--output"), pieces, is_text=True)
+        trace_options.write_output(values.text("--output"), pieces, is_text=True)
         if converter.closed:
             count = converter.closed
             warn(f"{source.name}: {count} durations or operations end with the trace")
-        report_losses(profile, converter.left_out, source.name, CHROME)
+        trace_profile.report_losses(profile, converter.left_out, source.name, CHROME)
         for what, count in converter.changed.items():
             warn(f"{source.name}: {what}: {count}")
         return {
@@ -163,18 +149,18 @@ class _Conversion:
 @Command(
     "gsym trace convert",
     (
-        PROFILE,
-        OUTPUT,
+        trace_options.PROFILE,
+        trace_options.OUTPUT,
         to_option(ALL_FORMS, "by the name of the output"),
         JSON,
-        VALUE,
-        ROOTS,
-        PROFILE_OPTIONS,
-        FILTERS,
+        trace_options.VALUE,
+        trace_options.ROOTS,
+        trace_options.PROFILE_OPTIONS,
+        trace_options.FILTERS,
         STRICT,
     ),
     f"""\
-{FILTER_HELP}
+{trace_options.FILTER_HELP}
 The format chrome has the events of a trace, and samples as durations that nest; fxt has
 the records of a trace that the filters keep. Other formats have the samples of a trace
 or profile or, without any, the time of durations, each with those around it as its
@@ -184,13 +170,13 @@ up: 'gsym trace symbolize' does. What a format cannot represent is reported.""",
 )
 def convert(values: Values) -> int:
     """Convert one file."""
-    form, roots = chosen_form(values, ALL_FORMS), chosen_roots(values)
+    form, roots = chosen_form(values, ALL_FORMS), trace_options.chosen_roots(values)
     if form is None:
         raise UsageError(f"option '--to' is required: {', '.join(ALL_FORMS)}")
     if values.flag("--json") and values.text("--output") in {None, "-"}:
         raise UsageError("option '--json' needs '-o FILE': both go to standard output")
     profile = None
-    with open_profile_input(values) as source:
+    with trace_profile.open_profile_input(values) as source:
         if form == TRACE:
             made = _write_part(source, values)
         else:
@@ -206,7 +192,9 @@ def convert(values: Values) -> int:
     return source.exit_code(profile)
 
 
-def _write_part(source: ProfileInput, values: Values) -> dict[str, object]:
+def _write_part(
+    source: trace_profile.ProfileInput, values: Values
+) -> dict[str, object]:
     """Write the records of a trace that the filters keep; returns a report."""
     trace, dropped = source.trace, 0
     if trace is None:
@@ -226,7 +214,7 @@ def _write_part(source: ProfileInput, values: Values) -> dict[str, object]:
                 yield encoder.take()
         yield encoder.take()
 
-    write_output(values.text("--output"), pieces(), is_text=False)
+    trace_options.write_output(values.text("--output"), pieces(), is_text=False)
     if dropped:
         warn(f"{source.name}: dropped: records that cannot be written ({dropped})")
     return {"dropped": dropped}
@@ -235,54 +223,61 @@ def _write_part(source: ProfileInput, values: Values) -> dict[str, object]:
 @Command(
     "gsym trace symbolize",
     (
-        PROFILE,
-        OUTPUT,
+        trace_options.PROFILE,
+        trace_options.OUTPUT,
         to_option(
             SYMBOLIZED_FORMS,
             "by the name of the output, else pprof of pprof, collapsed of others",
         ),
         JSON,
         SYMBOL_OPTIONS,
-        VALUE,
-        ROOTS,
-        PROFILE_OPTIONS,
-        FILTERS,
+        trace_options.VALUE,
+        trace_options.ROOTS,
+        trace_options.PROFILE_OPTIONS,
+        trace_options.FILTERS,
         STRICT,
     ),
     f"""\
-{FILTER_HELP}
+{trace_options.FILTER_HELP}
 Modules are found by their ids: in the folders, in the store, at their own paths. One
 that may be of another build is reported as unsure. pprof to pprof keeps everything else
 in the file.""",
 )
 def symbolize(values: Values) -> int:
     """Symbolize one file."""
-    asked, roots = chosen_form(values, SYMBOLIZED_FORMS), chosen_roots(values)
-    with open_profile_input(values) as source:
+    asked, roots = (
+        chosen_form(values, SYMBOLIZED_FORMS),
+        trace_options.chosen_roots(values),
+    )
+    with trace_profile.open_profile_input(values) as source:
         form = asked or ("pprof" if source.kind == "pprof" else "collapsed")
         path = values.text("--output")
         is_written = path not in {None, "-"} or not values.flag("--json")
         if form == source.kind == "pprof" and not source.has_filters:
             data, profile = _symbolize_in_place(source, values)
             if is_written:
-                write_output(path, (data,), is_text=False)
-            report_losses(profile, {}, source.name, form)
+                trace_options.write_output(path, (data,), is_text=False)
+            trace_profile.report_losses(profile, {}, source.name, form)
         else:
             conversion = _Conversion(source, form, values)
             profile = conversion.read()
-            symbolize_profile(profile, values)
+            trace_profile.symbolize_profile(profile, values)
             source.select(profile)
             if is_written:
                 conversion.write(profile, roots)
             else:
-                report_losses(profile, conversion.left_out, source.name, form)
+                trace_profile.report_losses(
+                    profile, conversion.left_out, source.name, form
+                )
         is_complete = _report(profile, values, source.name)
     if values.flag("--strict") and not is_complete:
         return EXIT_INCOMPLETE
     return source.exit_code(profile)
 
 
-def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Profile]:
+def _symbolize_in_place(
+    source: trace_profile.ProfileInput, values: Values
+) -> tuple[bytes, Profile]:
     from gsym.profiles.pprof import symbolize_pprof
 
     modules, binaries = open_profile_modules(values)
@@ -302,7 +297,9 @@ def _report(profile: Profile, values: Values, name: str) -> bool:
     if values.flag("--json"):
         rows = [row._asdict() for row in missing]
         summary = {"path": name, "locations": total, "known": known}
-        print_json({**summary, "unknown": rows, "unsure": unsure_rows(profile)})
+        print_json(
+            {**summary, "unknown": rows, "unsure": trace_profile.unsure_rows(profile)}
+        )
         return not missing
     lines = [f"{name}: {known} of {total} addresses have functions"]
     lines += [

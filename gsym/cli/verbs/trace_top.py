@@ -7,23 +7,8 @@ import sys
 from gsym.cli.grammar import Command, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, warn
-from gsym.cli.verbs import trace_profile
+from gsym.cli.verbs import trace_options, trace_profile, trace_tables
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
-from gsym.cli.verbs.trace_options import (
-    FILTER_HELP,
-    FILTERS,
-    PROFILE,
-    PROFILE_OPTIONS,
-    VALUE,
-)
-from gsym.cli.verbs.trace_tables import (
-    BY,
-    LIMIT,
-    amount,
-    print_table,
-    row_limit,
-    share,
-)
 from gsym.profiles.top import sparkline, top_rows, without_line
 
 TYPE_CHECKING = bool()
@@ -38,25 +23,25 @@ _BARS = 16
 @Command(
     "gsym trace top",
     (
-        PROFILE,
-        BY,
-        LIMIT,
+        trace_options.PROFILE,
+        trace_tables.BY,
+        trace_tables.LIMIT,
         JSON,
-        VALUE,
+        trace_options.VALUE,
         SYMBOL_OPTIONS,
-        PROFILE_OPTIONS,
-        FILTERS,
+        trace_options.PROFILE_OPTIONS,
+        trace_options.FILTERS,
         STRICT,
     ),
     f"""\
-{FILTER_HELP}
+{trace_options.FILTER_HELP}
 The column own counts samples with the function innermost, total those with it anywhere
 in the stack. Bars show the total over time. A recording of several events has a table
 of each, or of the one that --value names; with --json, an object of each on a line.""",
 )
 def top(values: Values) -> int:
     """Print the tables of one file."""
-    by, limit = values.chosen("--by"), row_limit(values)
+    by, limit = values.chosen("--by"), trace_tables.row_limit(values)
     with trace_profile.open_profile_input(values) as source:
         profile = source.read()
         source.require_samples(profile)
@@ -78,7 +63,7 @@ def _warn_of_missing_lines(profile: Profile, value: int, name: str) -> None:
     missing = without_line(profile, value)
     if missing:
         total = sum(sample.values[value] for sample in profile.samples)
-        part = f"{share(missing, total)} of the samples"
+        part = f"{trace_tables.share(missing, total)} of the samples"
         warn(f"{name}: {part} have no known line: their rows are functions")
 
 
@@ -112,22 +97,24 @@ def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> 
     rows = top_rows(profile, by, value=value, parts=_BARS, timed=limit)
     count = f"{len(profile.samples)} samples"
     is_count = kind.type == "samples" and whole == len(profile.samples)
-    whole_text = f", {kind.type}: {amount(kind.plain(whole), kind.unit)} in all"
+    whole_text = (
+        f", {kind.type}: {trace_tables.amount(kind.plain(whole), kind.unit)} in all"
+    )
     print(count if is_count else count + whole_text)
     has_times = any(row.over_time for row in rows)
     heads = ["own", "", "total", "", *(["over time"] if has_times else []), by]
     cells = [
         [
-            amount(kind.plain(row.own), kind.unit),
-            share(row.own, whole),
-            amount(kind.plain(row.total), kind.unit),
-            share(row.total, whole),
+            trace_tables.amount(kind.plain(row.own), kind.unit),
+            trace_tables.share(row.own, whole),
+            trace_tables.amount(kind.plain(row.total), kind.unit),
+            trace_tables.share(row.total, whole),
             *([_bars(row.over_time)] if has_times else []),
             row.name,
         ]
         for row in rows[:limit]
     ]
-    print_table(heads, cells, limit, len(rows))
+    trace_tables.print_table(heads, cells, limit, len(rows))
 
 
 def _bars(numbers: tuple[int, ...]) -> str:

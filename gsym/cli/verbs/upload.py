@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from gsym.api.client.upload_client import StoredModule, UploadClient
 from gsym.cli.grammar import Command, Values
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
-from gsym.cli.terminal import describe, print_json, printable, progress_for, tell
+from gsym.cli.terminal import (
+    Progress,
+    describe,
+    print_json,
+    printable,
+    progress_for,
+    tell,
+)
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.many import is_folder
@@ -111,7 +119,7 @@ class _Uploading:
                 continue
             with progress_for(each.path, quiet=self._is_quiet) as progress:
                 try:
-                    self._send(each, _shifted(progress.callback, done, total))
+                    self._send(each, partial(_report, progress, done, total))
                 except ServerError as error:
                     progress.clear()
                     stopped = error.reason if error.status in _STOPPING else ""
@@ -157,11 +165,9 @@ class _Uploading:
         return EXIT_FAILED if counts.get("failed") else 0
 
 
-def _shifted(
-    progress: Callable[[int, int], None] | None, before: int, total: int
-) -> Callable[[int], object]:
-    """The progress of one file, given that of all."""
-    return lambda sent: progress and progress(before + sent, total)
+def _report(progress: Progress, before: int, total: int, sent: int) -> None:
+    """Draw the progress of all files, given that of one."""
+    progress(before + sent, total)
 
 
 def _paths(given: list[str]) -> Iterator[str]:
