@@ -434,6 +434,18 @@ gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
     return add_frames(bulk, image, error);
 }
 
+int gsym_bulk_damaged(const gsym_bulk *bulk, uint64_t *address_ret) {
+    const gsym_batch *found = &bulk->found;
+    const size_t first = bulk->known->stacks.firsts.count - bulk->asked.count;
+    if (found->damaged == 0) return 0;
+    for (size_t i = 0; i < found->count; ++i) {
+        if (found->miss[i] != GSYM_MISS_DAMAGED) continue;
+        *address_ret = bulk->asked.items[found->address_index[i] - first];
+        return 1;
+    }
+    return 0;
+}
+
 gsym_status gsym_bulk_miss(gsym_bulk *bulk, uint32_t module, uint32_t reason,
                            gsym_error *error) {
     uint32_t stack = (uint32_t)bulk->known->stacks.firsts.count;

@@ -8,7 +8,7 @@ from functools import partial
 
 from gsym.arguments import integer_of, path_of
 from gsym.cache import BoundedCache
-from gsym.errors import NotFoundError
+from gsym.errors import FormatError, NotFoundError
 from gsym.modules.finder import SEARCH, Finder
 from gsym.modules.key import NAME_ALONE, ModuleKey, key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
@@ -25,6 +25,8 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
+
+    from gsym.reading.reader import Reader
 
     _Numbered = tuple[int, bytes | str | None]
 
@@ -73,6 +75,7 @@ class Modules:
         self._arguments = (name, max_open, _bytes_of(memory), missing)
         self._opened: _OpenModules | None = None
         self._unsure: dict[str, str] = {}
+        self._damaged: dict[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -113,6 +116,14 @@ class Modules:
             self._unsure[_shown(module)] = found.unsure
         return found
 
+    def note_damage(self, module: bytes | str, reader: Reader, address: int) -> None:
+        """Keep for `damaged` what damage of a module is at an address."""
+        if len(self._damaged) < _MOST_KEYS:
+            try:
+                reader.lookup(address)
+            except FormatError as error:
+                self._damaged.setdefault(_shown(module), str(error))
+
     def do_not_fit(self, count: int) -> bool:
         """Whether so many modules cannot be open, or some had to be closed."""
         return count > self._arguments[1] or self._of_process().closed > 0
@@ -130,6 +141,11 @@ class Modules:
         if opened is None or opened.process != os.getpid():
             opened = self._opened = _opened(self._arguments[:3])
         return opened
+
+    @property
+    def damaged(self) -> dict[str, str]:
+        """Modules with damaged records in their GSYM files, and the first place."""
+        return dict(self._damaged)
 
     @property
     def unsure(self) -> dict[str, str]:

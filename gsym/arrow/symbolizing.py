@@ -269,6 +269,8 @@ def _ask(rows: AddressRows, modules: Finding, known: Known) -> tuple[Any, _Outco
     if known.keeps_frames:
         known.reasons.clear()  # those of earlier rows
     outcomes: _Outcomes = {}
+    damaged = ffi.new("uint64_t *")
+    note = getattr(modules, "note_damage", lambda *_: None)
     for number, value in named:
         if not value:
             status = lib.gsym_bulk_miss(bulk, number, lib.GSYM_MISS_NO_MODULE, error)
@@ -290,6 +292,8 @@ def _ask(rows: AddressRows, modules: Finding, known: Known) -> tuple[Any, _Outco
             own = known.modules.setdefault(value, len(known.modules))
             status = lib.gsym_bulk_look_up(bulk, number, own, image, error)
             check(status, error, path)
+            if image != ffi.NULL and lib.gsym_bulk_damaged(bulk, damaged):
+                note(value, found.reader, int(damaged[0]))
     return bulk, outcomes
 
 

@@ -312,8 +312,11 @@ def test_a_damaged_record_is_a_reason(tmp_path: Path) -> None:
     data[name : name + 4] = b"\xff" * 4
     data[name + 8 : name + 12] = b"\xff" * 4  # size of the line table
     (tmp_path / "damaged.gsym").write_bytes(data)
-    answer = symbolize(batch_of([START]), Modules(tmp_path))
-    assert answer["reason"].to_pylist() == ["damaged record"]
+    modules = Modules(tmp_path)
+    answer = symbolize(batch_of([5, START]), modules)
+    assert answer["reason"].to_pylist()[1] == "damaged record"
+    (said,) = modules.damaged.values()
+    assert said.startswith(f"{tmp_path / 'damaged.gsym'}: offset 0x")
 
 
 def test_more_frames_than_an_arrow_list_holds_are_an_error(store: Store) -> None:

@@ -49,6 +49,9 @@ uint32_t gsym_bulk_rows_of(const gsym_bulk *bulk, uint32_t module);
  * addresses of these rows. */
 gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
                               const gsym_image *image, gsym_error *error);
+/* Return whether new addresses of the module that was looked up last are at damaged
+ * records, and store one of them. */
+int gsym_bulk_damaged(const gsym_bulk *bulk, uint64_t *address_ret);
 /* Give the rows of a module `reason` in place of an answer. */
 gsym_status gsym_bulk_miss(gsym_bulk *bulk, uint32_t module, uint32_t reason,
                            gsym_error *error);

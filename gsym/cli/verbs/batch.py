@@ -84,6 +84,8 @@ def batch(values: grammar.Values) -> int:
         print(f"{report.rows:,} rows in {report.parts} parts{kept}: {output}")
         for name, reason in modules.unsure.items():
             warn(f"it may be another build: {reason}", name)
+        for name, reason in modules.damaged.items():
+            warn(f"damaged record: {reason}", name)
     return EXIT_INCOMPLETE if values.flag("--strict") and modules.unsure else 0
 
 
