@@ -100,9 +100,6 @@ class _Instruction:
         if self._held[0] != _GROUP_5 or self.extension == _PUSH:
             self.state.move_stack(-self.word)
 
-    def pop_other(self) -> None:
-        self.state.move_stack(self.word)
-
     def compute(self) -> None:
         """ADD, OR, ADC, SBB, AND, SUB, XOR, CMP of a register and a number."""
         size = self.number(2, _NUMBERED[self._held[0]])
@@ -116,9 +113,6 @@ class _Instruction:
         if self.is_register:
             self.state.set(self.operand, None)
 
-    def change_register(self) -> None:
-        self.state.set(self.register, None)
-
     def store(self) -> None:
         if self.is_register:
             self.state.add(self.operand, self.register, 0)
@@ -130,9 +124,6 @@ class _Instruction:
             self.state.add(self.register, self.operand, 0)
         else:
             self.state.load(self.register, *self.place)
-
-    def load_address(self) -> None:
-        self.state.add(self.register, *self.place)
 
     def leave(self) -> None:
         self.state.add(self.stack, self.frame, self.word)
@@ -149,11 +140,11 @@ _CHANGES: dict[int, Callable[[_Instruction], None]] = {
     **dict.fromkeys((0x68, 0x6A, _GROUP_5), _Instruction.push_other),
     **dict.fromkeys(_NUMBERED, _Instruction.compute),
     **dict.fromkeys((0x01, 0x29), _Instruction.change_operand),  # ADD, SUB
-    **dict.fromkeys((0x03, 0x2B), _Instruction.change_register),
+    **dict.fromkeys((0x03, 0x2B), lambda it: it.state.set(it.register, None)),
     0x89: _Instruction.store,
     0x8B: _Instruction.load,
-    0x8D: _Instruction.load_address,
-    0x8F: _Instruction.pop_other,
+    0x8D: lambda it: it.state.add(it.register, *it.place),
+    0x8F: lambda it: it.state.move_stack(it.word),
     0xC9: _Instruction.leave,
     0xE8: _Instruction.call,
 }

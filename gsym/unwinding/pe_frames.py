@@ -29,7 +29,7 @@ _WORD = 8
 _CHAINED = 4
 _MAX_CHAIN = 32
 # By their numbers in the processor: those of DWARF.
-_REGISTERS = (0, 2, 1, 3, 7, 6, 4, 5, *range(8, 16))
+REGISTERS = (0, 2, 1, 3, 7, 6, 4, 5, *range(8, 16))
 _STACK = 7
 PUSH, _ALLOCATE_LARGE, ALLOCATE, SET_FRAME, SAVE, _SAVE_FAR = range(6)
 INTERRUPTED = 10
@@ -142,7 +142,7 @@ class _Unwinding:
             )
             base = self._values[_STACK]
             if part.frame and (is_set or inside >= part.size):
-                base = self._values[_REGISTERS[part.frame]] - part.frame_offset
+                base = self._values[REGISTERS[part.frame]] - part.frame_offset
             for each in part.operations:
                 if each.offset <= inside:
                     self._undo_code(each, base)
@@ -152,13 +152,13 @@ class _Unwinding:
         values = self._values
         _, kind, register, number = operation
         if kind == PUSH:
-            values[_REGISTERS[register]] = self._pop()
+            values[REGISTERS[register]] = self._pop()
         elif kind == ALLOCATE:
             values[_STACK] += number
         elif kind == SET_FRAME:
             values[_STACK] = base
         elif kind == SAVE:
-            values[_REGISTERS[register]] = self._load(base + number)
+            values[REGISTERS[register]] = self._load(base + number)
         elif kind == INTERRUPTED:
             stack = values[_STACK] + number
             values[16], values[_STACK] = self._load(stack), self._load(stack + 24)
@@ -177,7 +177,7 @@ class _Unwinding:
         elif frame & 0xF and code[:1] in {b"\x48", b"\x49"} and code[1:2] == b"\x8d":
             # LEA RSP, [frame pointer + constant]
             modes = int.from_bytes(code[2:3], "little")
-            base = values[_REGISTERS[frame & 0xF]]
+            base = values[REGISTERS[frame & 0xF]]
             size = {0x60: 1, 0xA0: 4}.get(modes & 0xF8)
             if size is None or modes & 7 != frame & 7:
                 return False
@@ -189,7 +189,7 @@ class _Unwinding:
             if not b"\x58" <= opcode <= b"\x5f":
                 break
             register = opcode[0] - 0x58 + 8 * high
-            values[_REGISTERS[register]] = self._load(stack)
+            values[REGISTERS[register]] = self._load(stack)
             stack, at = stack + 8, at + 1 + high
         rest = code[at : at + 3]
         # RET; JMP to another function.

@@ -16,7 +16,7 @@ from gsym.unwinding import pe_frames
 from gsym.unwinding.compact_unwind import CompactUnwind, macho_parts
 from gsym.unwinding.frame_info import CallFrames, FrameSection
 from gsym.unwinding.images import read_image
-from gsym.unwinding.machines import AARCH64, X86_64, Machine
+from gsym.unwinding.machines import AARCH64, ARM, X86, X86_64, Machine
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -30,17 +30,9 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 16
 
 # The registers by their numbers in DWARF, as minidump-stackwalk calls them.
-_VECTORS_64 = tuple(f"$xmm{each}" for each in range(16))
-_X86_64 = (
-    *("$rax", "$rdx", "$rcx", "$rbx", "$rsi", "$rdi", "$rbp", "$rsp"),
-    *(*(f"$r{each}" for each in range(8, 16)), "$rip", *_VECTORS_64),
-)
-_X86 = "$eax", "$ecx", "$edx", "$ebx", "$esp", "$ebp", "$esi", "$edi", "$eip"
-_ARM = *(f"r{each}" for each in range(13)), "sp", "lr", "pc"
-_AARCH64 = (
-    *(*(f"x{each}" for each in range(31)), "sp"),
-    *(*("",) * 32, *(f"v{each}" for each in range(32))),
-)
+_X86_64 = *(f"${each}" for each in X86_64.names), *(f"$xmm{each}" for each in range(16))
+_X86 = tuple(f"${each}" for each in X86.names)
+_AARCH64 = *AARCH64.names, *("",) * 32, *(f"v{each}" for each in range(32))
 _POWER = (*(f"{kind}{each}" for kind in "rf" for each in range(32)), *("", "lr", "ctr"))
 _MIPS = (
     *("$zero", "$at", "$v0", "$v1"),
@@ -53,15 +45,12 @@ _REGISTERS = {
     **dict.fromkeys(("x86_64", "x86_64h"), _X86_64),
     **dict.fromkeys(("i386", "i686"), _X86),
     **dict.fromkeys(("aarch64", "arm64", "arm64e", "arm64_32"), _AARCH64),
-    **dict.fromkeys(("arm", "armv6", "armv7", "armv7s", "armv7k"), _ARM),
+    **dict.fromkeys(("arm", "armv6", "armv7", "armv7s", "armv7k"), ARM.names),
     **dict.fromkeys(("powerpc", "powerpc64", "powerpc64le"), _POWER),
     **dict.fromkeys(("mips", "mipsel", "mips64", "mips64el"), _MIPS),
 }
 # By their numbers in the processor.
-_PE_REGISTERS = (
-    *("$rax", "$rcx", "$rdx", "$rbx", "$rsp", "$rbp", "$rsi", "$rdi"),
-    *(f"$r{each}" for each in range(8, 16)),
-)
+_PE_REGISTERS = [_X86_64[each] for each in pe_frames.REGISTERS]
 
 
 class StackRecords:
