@@ -125,6 +125,8 @@ class Operand:
 
 def _head_and_help(text: str) -> tuple[str, str]:
     head, _, words = text.partition("  ")
+    if "\r" not in text:
+        return head, words
     return head.rstrip(), "\n".join(map(str.strip, words.split("\r")))
 
 
