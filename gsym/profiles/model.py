@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from contextlib import suppress
-from itertools import chain
 from operator import itemgetter, mul, ne
 
 from gsym.errors import FormatError
@@ -342,9 +341,11 @@ class Profile:
 
     def frames_of(self, stack: int) -> tuple[Frame, ...]:
         """All functions of a stack, inlined ones as well, innermost first."""
-        locations = map(self.locations.__getitem__, self.stacks[stack])
-        found = (each.frames or self.frames_at(each) for each in locations)
-        return tuple(chain.from_iterable(found))
+        found: list[Frame] = []
+        for index in self.stacks[stack]:
+            location = self.locations[index]
+            found += location.frames or self.frames_at(location)
+        return tuple(found)
 
     def name_processes(self) -> None:
         """Give all threads of a process its name: a source tells it of some of them."""
