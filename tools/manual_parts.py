@@ -78,7 +78,7 @@ def metrics(_: str) -> str:
     """The metrics of a server."""
     rows = (
         (f"`{name}`", ", ".join(labels), text)
-        for name, (labels, text) in METRICS.items()
+        for name, (labels, text, *_) in METRICS.items()
     )
     return table(("Name", "Labels", "Meaning"), rows)
 

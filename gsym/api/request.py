@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -22,13 +22,7 @@ from gsym.errors import GsymError
 from gsym.model import UINT64_END
 from gsym.reading.named_address import split_name
 
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any, NoReturn, TypeVar
-
-    Fields = TypeVar("Fields")
-
-
+Fields = TypeVar("Fields")
 _NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~-]*")
 _WIDE_NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~:\[\]-]*")
 # Version 5: the Firefox Profiler sends names of all systems.

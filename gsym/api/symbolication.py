@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import time
 from array import array
+from collections.abc import Iterator, Sequence
 
+from gsym.api.request import Job, Stack
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey, key_of_debug_id
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from gsym.api.request import Job, Stack
-    from gsym.modules.open_module import OpenModule
-    from gsym.modules.symbolizer import Symbolizer
-    from gsym.reading.frames import Frames
+from gsym.modules.open_module import OpenModule
+from gsym.modules.symbolizer import Symbolizer
+from gsym.reading.frames import Frames
 
 _MOST_AT_ONCE = 1 << 16  # offsets that are looked up together
 _UNKNOWN = "<unknown>"
@@ -28,21 +24,6 @@ _UNKNOWN = "<unknown>"
 
 class ModuleWork:
     """A module of a request, and the offsets to look up."""
-
-    __slots__ = (
-        "code_id",
-        "damage",
-        "debug_id",
-        "key",
-        "module",
-        "name",
-        "named",
-        "offsets",
-        "problem",
-        "seconds",
-        "unknown",
-        "was_open",
-    )
 
     def __init__(self, name: str, debug_id: str, code_id: str = "") -> None:
         self.name: str = name  # its debug file as in the request

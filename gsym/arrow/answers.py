@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
+from typing import Any
 
+from gsym.arrow.rows import pa
 from gsym.engine.native import check, ffi, kept_view, lib, new_error, new_object
 from gsym.model import DAMAGED, NO_FUNCTION
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    CData = Any  # a cffi object
-    Column = Any  # an array of pyarrow
-
+CData = Any  # a cffi object
+Column = Any  # an array of pyarrow
 FRAME_FIELDS = ("name", "path", "line", "inlined", "offset")
 _NUMBERS = {"names": 32, "files": 32, "lines": 32, "offsets": 64}  # and their bits
 _FLAGS = ("has_name", "has_file", "has_line", "answered", "inlined")
@@ -60,9 +57,8 @@ class Answers:
     """
 
     def __init__(
-        self, pa: Any, bulk: CData, rows: int, reasons: Iterable[str], unsure: Column
+        self, bulk: CData, rows: int, reasons: Iterable[str], unsure: Column
     ) -> None:
-        self._pa = pa
         self._bulk = bulk
         self.first: int = 0  # number of the first address
         self.count: int = rows
@@ -83,18 +79,16 @@ class Answers:
         return part
 
     def _numbers(self, values: CData, count: int, kind: str) -> Column:
-        wanted = getattr(self._pa, kind)()
+        wanted = getattr(pa, kind)()
         view = kept_view(values, count * wanted.bit_width // 8, self._bulk)
-        return self._pa.Array.from_buffers(
-            wanted, count, [None, self._pa.py_buffer(view)]
-        )
+        return pa.Array.from_buffers(wanted, count, [None, pa.py_buffer(view)])
 
     def _strings(self, texts: CData) -> Column:
         offsets = self._numbers(texts.offsets, texts.count + 1, "int32")
         size = texts.offsets[texts.count]
         view = kept_view(texts.bytes, size, self._bulk)
-        buffers = [None, offsets.buffers()[1], self._pa.py_buffer(view)]
-        return self._pa.StringArray.from_buffers(texts.count, *buffers[1:])
+        buffers = [None, offsets.buffers()[1], pa.py_buffer(view)]
+        return pa.StringArray.from_buffers(texts.count, *buffers[1:])
 
     def frames(self, offsets: Column | None = None) -> Column:
         """The frames of the rows, in lists that begin at *offsets*, as structs.
@@ -103,7 +97,6 @@ class Answers:
         nulls. With *offsets*, no address may have been known before whose frames were
         not kept.
         """
-        pa = self._pa
         count = self._view.frame_count if offsets is None else offsets[-1].as_py()
         bits = _NUMBERS | dict.fromkeys(_FLAGS, 1)
         room = {name: pa.allocate_buffer(-(-bits[name] * count // 8)) for name in bits}
@@ -136,7 +129,7 @@ class Answers:
 
     def reasons(self) -> Column:
         """Reason why a row has no answer; null if it has one."""
-        pa, view = self._pa, self._view
+        view = self._view
         numbers = self._numbers(view.reasons, view.stack_count, "int32")
         rows = self._numbers(view.stacks + self.first, self.count, "uint32")
         codes = numbers.take(rows)
@@ -149,7 +142,7 @@ class Answers:
         Raises:
             LimitError: There are too many frames.
         """
-        pa, error = self._pa, new_error()
+        error = new_error()
         room = pa.allocate_buffer(4 * (self.count + 1))
         starts = ffi.from_buffer("int32_t[]", room, require_writable=True)
         status = lib.gsym_bulk_offsets(
@@ -160,7 +153,7 @@ class Answers:
 
     def numbers(self, offsets: Column) -> Column:
         """The numbers of the frames in these lists."""
-        pa, count = self._pa, offsets[-1].as_py()
+        count = offsets[-1].as_py()
         room = pa.allocate_buffer(4 * count)
         if count:
             starts = ffi.from_buffer("int32_t[]", offsets.buffers()[1])

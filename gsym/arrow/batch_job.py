@@ -14,12 +14,16 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
+from types import TracebackType
+from typing import Any
 
 from gsym.arrow.answers import Known
 from gsym.arrow.inputs import Unit, batches_of, units_of
-from gsym.arrow.rows import AddressRows, import_pyarrow, module_count
+from gsym.arrow.modules import Modules
+from gsym.arrow.rows import AddressRows, module_count, pa
 from gsym.arrow.symbolizing import answer_parts, frame_ids, learn, slices_of
 from gsym.engine.workers import run_workers, taken_from
 from gsym.errors import GsymError
@@ -29,13 +33,8 @@ from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from types import TracebackType
-    from typing import Any
-
     from typing_extensions import Self
 
-    from gsym.arrow.modules import Modules
 
 MANIFEST = "manifest.json"
 FRAMES = "frames"
@@ -82,7 +81,14 @@ class BatchJob:
             for unit in units_of(path)
         ]
         self._manifest = {
-            "inputs": [_described(path) for path in inputs],
+            "inputs": [
+                {
+                    "path": os.path.abspath(path),
+                    "size": status.st_size,
+                    "modified": status.st_mtime_ns,
+                }
+                for path, status in zip(inputs, map(os.stat, inputs), strict=True)
+            ],
             "options": {**self._options, "format": format},
             "modules": {"source": modules.name, "missing": modules.missing},
             "parts": len(self._parts),
@@ -121,15 +127,14 @@ class BatchJob:
             waiting = [
                 (number, name, unit)
                 for number, (name, unit) in enumerate(self._parts)
-                if not self._has(name)
+                if not any(
+                    os.path.exists(os.path.join(self._output, name + end))
+                    for end in ("", EMPTY)
+                )
             ]
             kept = len(self._parts) - len(waiting)
             self._work(waiting[::-1], jobs, progress)
             return BatchReport(len(self._parts), kept, self._rows)
-
-    def _has(self, name: str) -> bool:
-        path = os.path.join(self._output, name)
-        return os.path.exists(path) or os.path.exists(path + EMPTY)
 
     def _begin(self, *, resume: bool) -> None:
         path = os.path.join(self._output, MANIFEST)
@@ -384,13 +389,18 @@ class _Part:
             self._frames.write_batch(frames)
 
     def _open(self, path: str, schema: Any) -> Any:
-        pa = import_pyarrow()
         sink = pa.PythonFile(_Sink(self._files.enter_context(AtomicFile(path))), "w")
         if path.endswith(_STREAM_SUFFIX):
             return self._files.enter_context(pa.ipc.new_stream(sink, schema))
         import pyarrow.parquet as pq
 
-        encodings, leaves = _encodings(schema), _leaves(schema)
+        leaves = _leaves(schema)
+        # Dictionaries of integers would be as long as their columns.
+        encodings = {
+            path: "DELTA_BINARY_PACKED"
+            for path, kind in leaves.items()
+            if pa.types.is_integer(kind)
+        }
         writer = pq.ParquetWriter(
             sink,
             schema,
@@ -405,19 +415,8 @@ class _Part:
         return self._files.enter_context(writer)
 
 
-def _encodings(schema: Any) -> dict[str, str]:
-    """The columns of integers, whose dictionaries would be as long as they are."""
-    pa = import_pyarrow()
-    return {
-        path: "DELTA_BINARY_PACKED"
-        for path, kind in _leaves(schema).items()
-        if pa.types.is_integer(kind)
-    }
-
-
 def _leaves(fields: Any, above: str = "") -> dict[str, Any]:
     """The columns of a Parquet file and their types, by path."""
-    pa = import_pyarrow()
     found: dict[str, Any] = {}
     for field in fields:
         path, kind = above + field.name, field.type
@@ -446,12 +445,3 @@ class _Sink:
 
     def close(self) -> None:
         """The file is closed when it is published."""
-
-
-def _described(path: str) -> dict[str, Any]:
-    status = os.stat(path)
-    return {
-        "path": os.path.abspath(path),
-        "size": status.st_size,
-        "modified": status.st_mtime_ns,
-    }

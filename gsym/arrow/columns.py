@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from gsym.arrow.rows import import_pyarrow
+from typing import Any
+
+from gsym.arrow.modules import Modules
+from gsym.arrow.rows import pa
 from gsym.arrow.symbolizing import symbolize
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gsym.arrow.modules import Modules
 
 
 def plain_type(kind: Any, *, signed: bool) -> Any:
     """A type of Arrow without dictionaries; *signed*: and without unsigned integers."""
-    pa = import_pyarrow()
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type, signed=signed)
     if pa.types.is_list(kind):
@@ -31,7 +27,6 @@ def _plain_field(field: Any, *, signed: bool) -> Any:
 
 def plain_batch(batch: Any, *, signed: bool = False) -> Any:
     """A batch or table of such types; numbers above the signed ones wrap around."""
-    pa = import_pyarrow()
     schema = pa.schema([_plain_field(each, signed=signed) for each in batch.schema])
     columns = [
         column if column.type == field.type else column.cast(field.type, safe=False)
@@ -44,7 +39,6 @@ def answer_column(
     build_ids: Any, addresses: Any, modules: Modules, **options: Any
 ) -> Any:
     """The answers to two columns, as an array of structs."""
-    pa = import_pyarrow()
     batch = pa.RecordBatch.from_arrays(
         [_one(build_ids), _one(addresses)], ["build_id", "address"]
     )
@@ -62,7 +56,6 @@ def answer_type() -> Any:
 
     It has `stack`, `reason` and `unsure`, as the answers of `symbolize`.
     """
-    pa = import_pyarrow()
     texts = [("name", pa.string()), ("path", pa.string())]
     numbers = [("line", pa.uint32()), ("inlined", pa.bool_()), ("offset", pa.uint64())]
     stack = pa.list_(pa.struct([*texts, *numbers]))

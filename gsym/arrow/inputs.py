@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from io import BytesIO
+from typing import Any
 
-from gsym.arrow.rows import import_pyarrow
-from gsym.cache import stamp_at
+from gsym.arrow.rows import pa
+from gsym.cache import FileStamp, stamp_at
 from gsym.errors import FormatError, UnsupportedError, first_line
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from gsym.cache import FileStamp
-
-    _ReadText = Callable[[bytes], Any]
-
+_ReadText = Callable[[bytes], Any]
 _ROWS_AT_ONCE = 1 << 20
 _RANGE_SIZE = 64 << 20  # bytes of a unit of text
 _READ_SIZE = 1 << 20
@@ -66,8 +61,8 @@ def units_of(path: str) -> list[Unit]:
             Unit(path, number, min(_RANGE_SIZE, size - start), start)
             for number, start in enumerate(starts)
         ]
-    units: list[Unit] = _read(path, lambda: _PACKED_UNITS[kind](path))
-    return units
+    sizes = _read(path, lambda: _packed_sizes(path, kind))
+    return [Unit(path, number, size) for number, size in enumerate(sizes)]
 
 
 def batches_of(
@@ -84,7 +79,7 @@ def batches_of(
     elif kind == "ndjson":
         yield from _read(unit.path, lambda: _json_batches(unit, address, modules))
     else:
-        batches = _PACKED_BATCHES[kind](unit)
+        batches = _packed_batches(unit, kind)
         # One without rows counts as false.
         while (batch := _read(unit.path, lambda: next(batches, None))) is not None:
             yield batch
@@ -92,7 +87,6 @@ def batches_of(
 
 def _read(path: str, work: Callable[[], Any]) -> Any:
     """Call *work* with errors of pyarrow as those of the package."""
-    pa = import_pyarrow()
     try:
         return work()
     except pa.ArrowNotImplementedError as error:
@@ -108,65 +102,43 @@ def _read(path: str, work: Callable[[], Any]) -> Any:
 # ---- Parquet and Arrow's own files
 
 
-def _parquet_units(path: str) -> list[Unit]:
-    import pyarrow.parquet as pq
+@contextmanager
+def _opened(path: str, kind: str) -> Iterator[Any]:
+    """The reader of a file."""
+    if kind == "parquet":
+        import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path, memory_map=True) as file:
-        groups = file.metadata.num_row_groups
-        return [
-            Unit(path, number, file.metadata.row_group(number).num_rows)
-            for number in range(groups)
-        ]
-
-
-def _parquet_batches(unit: Unit) -> Iterator[Any]:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(unit.path, memory_map=True) as file:
-        yield from file.iter_batches(
-            _ROWS_AT_ONCE, row_groups=[unit.number], use_threads=False
-        )
+        with pq.ParquetFile(path, memory_map=True) as file:
+            yield file
+    else:
+        read = pa.ipc.open_stream if kind == "stream" else pa.ipc.open_file
+        with pa.memory_map(path) as source, read(source) as file:
+            yield file
 
 
-def _arrow_units(path: str) -> list[Unit]:
-    pa = import_pyarrow()
-    with pa.memory_map(path) as source, pa.ipc.open_file(source) as file:
-        count = file.num_record_batches
-        sizes = [file.get_batch(number).num_rows for number in range(count)]
-    return [Unit(path, number, size) for number, size in enumerate(sizes)]
+def _packed_sizes(path: str, kind: str) -> list[int]:
+    """The rows of each unit, or the bytes of a stream."""
+    if kind == "stream":
+        return [os.path.getsize(path)]
+    with _opened(path, kind) as file:
+        if kind == "parquet":
+            part_of, count = file.metadata.row_group, file.metadata.num_row_groups
+        else:
+            part_of, count = file.get_batch, file.num_record_batches
+        return [part_of(number).num_rows for number in range(count)]
 
 
-def _arrow_batches(unit: Unit) -> Iterator[Any]:
-    pa = import_pyarrow()
-    with pa.memory_map(unit.path) as source, pa.ipc.open_file(source) as file:
-        batch = file.get_batch(unit.number)
-        batch.validate(full=True)  # offsets of a damaged file point anywhere
-        for first in range(0, batch.num_rows, _ROWS_AT_ONCE):
-            yield batch.slice(first, _ROWS_AT_ONCE)
-
-
-def _stream_units(path: str) -> list[Unit]:
-    return [Unit(path, 0, os.path.getsize(path))]
-
-
-def _stream_batches(unit: Unit) -> Iterator[Any]:
-    pa = import_pyarrow()
-    with pa.memory_map(unit.path) as source, pa.ipc.open_stream(source) as stream:
-        for batch in stream:
-            batch.validate(full=True)
-            yield batch
-
-
-_PACKED_UNITS = {
-    "parquet": _parquet_units,
-    "arrow": _arrow_units,
-    "stream": _stream_units,
-}
-_PACKED_BATCHES = {
-    "parquet": _parquet_batches,
-    "arrow": _arrow_batches,
-    "stream": _stream_batches,
-}
+def _packed_batches(unit: Unit, kind: str) -> Iterator[Any]:
+    with _opened(unit.path, kind) as file:
+        if kind == "parquet":
+            yield from file.iter_batches(
+                _ROWS_AT_ONCE, row_groups=[unit.number], use_threads=False
+            )
+            return
+        for batch in file if kind == "stream" else [file.get_batch(unit.number)]:
+            batch.validate(full=True)  # offsets of a damaged file point anywhere
+            for first in range(0, max(batch.num_rows, 1), _ROWS_AT_ONCE):
+                yield batch.slice(first, _ROWS_AT_ONCE)
 
 
 # ---- text: a unit has the lines that start in its range
@@ -226,7 +198,6 @@ def _line_between(text: bytes, low: int, high: int) -> int:
 
 
 def _csv_batches(unit: Unit, address: str, returns: str | bool | None) -> list[Any]:
-    pa = import_pyarrow()
     from pyarrow import csv
 
     start, text = _lines(unit)
@@ -283,7 +254,7 @@ def _read_json(text: bytes, schema: Any) -> Any:
             if depth > _MOST_DEPTH:
                 raise ValueError(f"values are nested more than {_MOST_DEPTH} deep")
     return read_json(
-        import_pyarrow().BufferReader(text),
+        pa.BufferReader(text),
         ReadOptions(use_threads=False, block_size=len(text) + 1),
         ParseOptions(explicit_schema=schema),
     )
@@ -298,7 +269,6 @@ def _json_schema(
     As in the first row that has them, addresses are numbers, texts, or lists. Texts
     that are times elsewhere stay texts, and so does what is always null.
     """
-    pa = import_pyarrow()
     start, text = _lines(Unit(path, 0, min(_RANGE_SIZE, os.path.getsize(path))))
 
     def kind_of(value: Any, number: Any) -> Any:
@@ -339,7 +309,6 @@ def _first_values(text: bytes, names: set[str]) -> dict[str, Any]:
 
 
 def _kept(field: Any) -> Any:
-    pa = import_pyarrow()
     kind = field.type
     if pa.types.is_timestamp(kind) or pa.types.is_null(kind):
         return field.with_type(pa.string())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock
+from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from gsym.arguments import integer_of, path_of
 from gsym.cache import BoundedCache
@@ -15,21 +17,14 @@ from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
 from gsym.modules.resolver import Resolver, SingleFlight
 from gsym.modules.symbolizer import Symbolizer
+from gsym.reading.reader import Reader
 from gsym.sizes import read_size
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
 from gsym.store.listing import StoreListing
 from gsym.store.sources.settings import SourceOpener
 
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from gsym.reading.reader import Reader
-
-    _Numbered = tuple[int, bytes | str | None]
-
+_Numbered = tuple[int, bytes | str | None]
 _MISSING = ("null", "raise")
 _MOST_KEYS = 1 << 16
 _MOST_SHARED = 8
@@ -193,7 +188,7 @@ class _OpenModules:
     def find(self, module: bytes | str) -> OpenModule:
         keys = self._keys.get(module)
         if keys is None:
-            keys = self._keys.keep(module, _keys_of(module))
+            keys = self._keys.keep(module, keys_of(module))
         found = OpenModule(None, None)
         for key in keys or self._named(str(module)):
             found = self._flights.run(key, partial(self._symbolizer.open, key))
@@ -222,7 +217,8 @@ class _OpenModules:
         return [each.identity for each in self._listing.named(name)[:1]]
 
 
-def _keys_of(module: bytes | str) -> list[ModuleKey]:
+def keys_of(module: bytes | str) -> list[ModuleKey]:
+    """The keys of a module that is named by a build id, or an id as text."""
     return (
         [key_of_build_id(module)] if isinstance(module, bytes) else keys_of_text(module)
     )

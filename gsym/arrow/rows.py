@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gsym.engine.native import ffi
 from gsym.errors import UnsupportedError
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    CData = Any  # a cffi object
-    Column = Any  # an array of pyarrow
+CData = Any  # a cffi object
+Column = Any  # an array of pyarrow
 
 
 def import_pyarrow() -> Any:
@@ -24,6 +22,18 @@ def import_pyarrow() -> Any:
         reason = "Arrow batches need the package pyarrow: pip install 'gsym[arrow]'"
         raise UnsupportedError(reason) from error
     return pa
+
+
+class _Pyarrow:
+    """The package pyarrow, which is imported when one of its names is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(import_pyarrow(), name)
+        setattr(self, name, found)
+        return found
+
+
+pa: Any = _Pyarrow()
 
 
 class Part(NamedTuple):
@@ -59,13 +69,12 @@ class AddressRows:
         return_address: bool | str | None = None,
         base: int | str | None = None,
     ) -> None:
-        self._pa = pa = import_pyarrow()
         addresses = _column(batch, address)
         self._lists: Column | None = None
         self._null_lists: Column | None = None
         self._lengths: Column | None = None
         self._parents: Column | None = None
-        if has_lists(pa, addresses.type):
+        if has_lists(addresses.type):
             self._split(addresses)
             addresses = addresses.flatten()
         self._kept: list[object] = []
@@ -80,11 +89,13 @@ class AddressRows:
         if base is not None:
             if isinstance(base, int) and not 0 <= base <= UINT64_MAX:
                 raise ValueError(f"base: {base:#x} is not an address")
-            bases = (
-                self._of_rows(self._read(_column(batch, base)), base)
-                if isinstance(base, str)
-                else pa.repeat(pa.scalar(base, pa.uint64()), len(addresses))
-            )
+            if isinstance(base, str):
+                bases = _column(batch, base)
+                if _is_text(bases.type):  # before lists repeat them
+                    bases = bases.cast(pa.uint64())
+                bases = self._of_rows(bases, base)
+            else:
+                bases = pa.repeat(pa.scalar(base, pa.uint64()), len(addresses))
             if bases.type != pa.int64():
                 self._check_numbers(bases, str(base))
                 bases = bases.cast(pa.uint64())
@@ -105,7 +116,7 @@ class AddressRows:
         """Some rows of the batch."""
         if self._lists is None or self._null_lists is None or self._parents is None:
             return Part(first, count, None, None, None)
-        subtract = self._pa.compute.subtract
+        subtract = pa.compute.subtract
         lists = self._lists.slice(first, count + 1)
         start, end = lists[0].as_py(), lists[-1].as_py()
         return Part(
@@ -117,7 +128,6 @@ class AddressRows:
         )
 
     def _split(self, lists: Column) -> None:
-        pa = self._pa
         self._null_lists = lists.is_null()
         self._lengths = lists.value_lengths().fill_null(0).cast(pa.int32())
         ends = pa.compute.cumulative_sum_checked(self._lengths)
@@ -128,32 +138,26 @@ class AddressRows:
 
     def _of_rows(self, column: Column, name: str) -> Column:
         """A column of values for rows or for addresses, by address."""
-        if not has_lists(self._pa, column.type):
+        if not has_lists(column.type):
             return column if self._parents is None else column.take(self._parents)
-        lengths = column.value_lengths().fill_null(0).cast(self._pa.int32())
+        lengths = column.value_lengths().fill_null(0).cast(pa.int32())
         if self._lengths is None or not lengths.equals(self._lengths):
             raise ValueError(
                 f"column '{name}': its lists are not as long as the stacks"
             )
         return column.flatten()
 
-    def _read(self, column: Column) -> Column:
-        """Texts as numbers, before lists repeat them."""
-        is_text = _is_text(self._pa, column.type)
-        return column.cast(self._pa.uint64()) if is_text else column
-
     def _encoded(self, column: Column, name: str) -> Column:
         """Numbers of the distinct values; their own number counts as none for null."""
-        pa = self._pa
-        is_list = has_lists(pa, column.type)
+        is_list = has_lists(column.type)
         if is_list:
             column = self._of_rows(column, name)
-        kind = column.type.value_type if _is_encoded(pa, column.type) else column.type
-        if not (_is_text(pa, kind) or _is_binary(pa, kind)):
+        kind = column.type.value_type if _is_encoded(column.type) else column.type
+        if not (_is_text(kind) or _is_binary(kind)):
             raise TypeError(f"column '{name}': modules are text or binary, not {kind}")
-        if not _is_encoded(pa, column.type):
+        if not _is_encoded(column.type):
             if kind in {pa.string_view(), pa.binary_view()}:
-                plain = pa.large_string() if _is_text(pa, kind) else pa.large_binary()
+                plain = pa.large_string() if _is_text(kind) else pa.large_binary()
                 column = column.cast(plain)
             column = column.dictionary_encode()
         self.modules: Column = column.dictionary
@@ -166,7 +170,6 @@ class AddressRows:
 
     def _numbers(self, column: Column, kind: str, name: str) -> CData:
         """The values as unsigned integers; negative ones count modulo 2**64."""
-        pa = self._pa
         wanted = getattr(pa, kind)()
         if column.type == pa.int64() and kind == "uint64":
             column = column.view(wanted)
@@ -183,12 +186,12 @@ class AddressRows:
         return ffi.cast(f"{kind}_t *", view)
 
     def _check_numbers(self, column: Column, name: str) -> None:
-        pa, kind = self._pa, column.type
-        if not (pa.types.is_integer(kind) or _is_text(pa, kind)):
+        kind = column.type
+        if not (pa.types.is_integer(kind) or _is_text(kind)):
             raise TypeError(f"column '{name}': expected integers, not {kind}")
 
     def _flags(self, column: Column) -> CData:
-        return self._numbers(column.cast(self._pa.uint8()), "uint8", "")
+        return self._numbers(column.cast(pa.uint8()), "uint8", "")
 
 
 def _column(batch: Any, name: str) -> Column:
@@ -201,16 +204,15 @@ def _column(batch: Any, name: str) -> Column:
 
 def module_count(batch: Any, name: str) -> int:
     """The number of distinct modules in a column; of a dictionary, all that it has."""
-    pa = import_pyarrow()
     column = _column(batch, name)
-    while has_lists(pa, column.type):
+    while has_lists(column.type):
         column = column.flatten()
-    if _is_encoded(pa, column.type):
+    if _is_encoded(column.type):
         return len(column.dictionary)
     return int(pa.compute.count_distinct(column).as_py())
 
 
-def has_lists(pa: Any, kind: Any) -> bool:
+def has_lists(kind: Any) -> bool:
     """Whether a type is one of the lists that a column of stacks may have."""
     return bool(
         pa.types.is_list(kind)
@@ -219,14 +221,14 @@ def has_lists(pa: Any, kind: Any) -> bool:
     )
 
 
-def _is_encoded(pa: Any, kind: Any) -> bool:
+def _is_encoded(kind: Any) -> bool:
     return bool(pa.types.is_dictionary(kind))
 
 
-def _is_text(pa: Any, kind: Any) -> bool:
+def _is_text(kind: Any) -> bool:
     return kind in {pa.string(), pa.large_string(), pa.string_view()}
 
 
-def _is_binary(pa: Any, kind: Any) -> bool:
+def _is_binary(kind: Any) -> bool:
     is_plain = kind in {pa.binary(), pa.large_binary(), pa.binary_view()}
     return is_plain or bool(pa.types.is_fixed_size_binary(kind))

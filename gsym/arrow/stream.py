@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Mapping
 from io import BytesIO
+from typing import Any
 
-from gsym.arrow.rows import has_lists, import_pyarrow
+from gsym.arrow.rows import has_lists, pa
 from gsym.arrow.symbolizing import symbolize
 from gsym.errors import FormatError, GsymError, LimitError, UnsupportedError
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
 
 _ROWS = 1 << 14  # and addresses, of a part of an answer; a row is not divided
 _DICTIONARY = "dictionary"
@@ -36,7 +33,6 @@ def read_batches(body: bytes, most: int) -> list[Any]:
         LimitError: The batches have more than *most* bytes.
         UnsupportedError: A buffer is compressed.
     """
-    pa = import_pyarrow()
     data = pa.py_buffer(body)
     try:
         for message in pa.ipc.MessageReader.open_stream(data):
@@ -83,13 +79,11 @@ def contents_of(
     batches: list[Any], module: str, address: str
 ) -> tuple[list[bytes | str], int]:
     """The distinct modules, and the number of addresses, or of rows if that is more."""
-    pa = import_pyarrow()
-
     values: set[bytes | str] = set()
     count = 0
     for batch in batches:
         column = _column(batch, module)
-        while hasattr(column, "flatten") and has_lists(pa, column.type):
+        while hasattr(column, "flatten") and has_lists(column.type):
             column = column.flatten()
         if pa.types.is_dictionary(column.type):
             column = column.dictionary
@@ -105,10 +99,8 @@ def contents_of(
 
 
 def _count(batch: Any, address: str) -> int:
-    pa = import_pyarrow()
-
     addresses = _column(batch, address)
-    return len(addresses.flatten() if has_lists(pa, addresses.type) else addresses)
+    return len(addresses.flatten() if has_lists(addresses.type) else addresses)
 
 
 def parts_of(batches: list[Any], address: str, most: int | None) -> list[Any]:
@@ -141,10 +133,8 @@ def _halved(rows: Any, address: str) -> list[Any]:
 
 def _unfolded(rows: Any, address: str) -> int:
     """The most bytes of the columns that are repeated for each address of a stack."""
-    pa = import_pyarrow()
-
     addresses = _column(rows, address)
-    if not has_lists(pa, addresses.type):
+    if not has_lists(addresses.type):
         return 0
     longest = pa.compute.max(addresses.value_lengths()).as_py() or 0
     kept = [
@@ -166,8 +156,6 @@ def answer_pieces(
     parts: list[Any], modules: Any, options: Mapping[str, Any]
 ) -> Iterator[bytes]:
     """The bytes of the answer, of a part at a time."""
-    pa = import_pyarrow()
-
     sink, writer = BytesIO(), None
     for part in parts:
         try:

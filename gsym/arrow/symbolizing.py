@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
 from gsym.arguments import refusal
 from gsym.arrow.answers import FRAME_FIELDS, Answers, Known, Outcome
 from gsym.arrow.modules import Modules
 from gsym.arrow.rows import AddressRows, Part, import_pyarrow
 from gsym.engine.native import check, ffi, lib, new_error, new_object
+from gsym.modules.open_module import OpenModule
+from gsym.store.directory import Store
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, Protocol
-
     import pyarrow as pa
-
-    from gsym.modules.open_module import OpenModule
-    from gsym.store.directory import Store
-
-    class Finding(Protocol):
-        """Finds modules, as `Modules` does."""
-
-        def find(self, module: bytes | str) -> OpenModule:
-            """A module, without a reader if it is not found."""
-
-    class Streaming(Protocol):
-        """A table of any library that has Arrow's C interface."""
-
-        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-            """The rows as a stream."""
-
+else:
+    from gsym.arrow.rows import pa
 
 # the modules of rows by number
 _Outcomes = dict[int, tuple[bytes | str, Outcome]]
@@ -38,6 +26,20 @@ _Outcomes = dict[int, tuple[bytes | str, Outcome]]
 OUTPUTS = ("stack", "frames", "ids")
 _REMARKS = ("reason", "unsure")
 _MOST_ROWS = 1 << 20  # of one call
+
+
+class Finding(Protocol):
+    """Finds modules, as `Modules` does."""
+
+    def find(self, module: bytes | str) -> OpenModule:
+        """A module, without a reader if it is not found."""
+
+
+class Streaming(Protocol):
+    """A table of any library that has Arrow's C interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as a stream."""
 
 
 def symbolize(  # noqa: PLR0913 - independent keywords
@@ -92,8 +94,10 @@ def symbolize(  # noqa: PLR0913 - independent keywords
     """
     if output not in OUTPUTS:
         raise ValueError(f"output: expected {' or '.join(OUTPUTS)}, not {output!r}")
-    found = _finding(modules)
-    pa = import_pyarrow()
+    import_pyarrow()
+    found: Any = modules
+    if isinstance(found, (str, bytes)) or not hasattr(found, "find"):
+        found = Modules(found)
     columns = {"module": module, "address": address, "base": base}
     columns["return_address"] = return_address
     if not isinstance(batch, pa.RecordBatch):
@@ -103,17 +107,8 @@ def symbolize(  # noqa: PLR0913 - independent keywords
     return next(answer_parts(batch, found, output, Known(), None, **columns))
 
 
-def _finding(modules: Any) -> Finding:
-    """The modules of an argument."""
-    if not isinstance(modules, (str, bytes)) and hasattr(modules, "find"):
-        found: Finding = modules
-        return found
-    return Modules(modules)
-
-
 def _table(data: Any) -> Any:
     """An Arrow table of anything that is one."""
-    pa = import_pyarrow()
     if isinstance(data, pa.Table):
         return data
     if not hasattr(data, "__arrow_c_stream__"):
@@ -126,7 +121,6 @@ def _of_table(
     table: Any, modules: Finding, output: str, options: dict[str, Any]
 ) -> Any:
     """The answers to a table, as one table; for "ids", the frames as another one."""
-    pa = import_pyarrow()
     batches = table.to_batches()
     batches = batches or [pa.RecordBatch.from_pylist([], table.schema)]
     if output != "ids":
@@ -182,7 +176,6 @@ def learn(
     Returns:
         The new frames, as from `frame_ids`, if *known* does not keep them.
     """
-    pa = import_pyarrow()
     names = {each for each in columns.values() if isinstance(each, str)}
     wanted = [each for each in batches[0].schema.names if each in names]
     table = pa.Table.from_batches([each.select(wanted) for each in batches])
@@ -261,7 +254,6 @@ def _ask(rows: AddressRows, modules: Finding, known: Known) -> tuple[Any, _Outco
     error = new_error()
     count = rows.rows.module_count
     numbers = [each for each in range(count) if lib.gsym_bulk_rows_of(bulk, each)]
-    pa = import_pyarrow()
     values = rows.modules.take(pa.array(numbers, pa.int64())).to_pylist()
     named = [*zip(numbers, values, strict=True)]
     if isinstance(modules, Modules) and not known.learned:
@@ -300,17 +292,16 @@ def _ask(rows: AddressRows, modules: Finding, known: Known) -> tuple[Any, _Outco
 def _answers(
     rows: AddressRows, bulk: Any, outcomes: _Outcomes, known: Known
 ) -> Answers:
-    pa, error = import_pyarrow(), new_error()
+    error = new_error()
     check(lib.gsym_bulk_end(bulk, error), error)
     unsure: list[str | None] = [None] * (rows.rows.module_count + 1)
     for number, (_, outcome) in outcomes.items():
         unsure[number] = outcome.unsure
     texts = pa.array(unsure, pa.string()).dictionary_encode().take(rows.codes)
-    return Answers(pa, bulk, rows.rows.count, known.reasons, texts)
+    return Answers(bulk, rows.rows.count, known.reasons, texts)
 
 
 def _appended(batch: Any, columns: dict[str, Any]) -> Any:
-    pa = import_pyarrow()
     if taken := [name for name in columns if name in batch.schema.names]:
         raise ValueError(f"the batch has a column '{taken[0]}' already")
     return pa.RecordBatch.from_arrays(
@@ -325,7 +316,6 @@ def _lists(
 
     *values* makes the items of lists that begin at some offsets.
     """
-    pa = import_pyarrow()
     offsets = answers.offsets(misses=rows.lists is not None)
     items = values(offsets)
     reasons, unsure = answers.reasons(), answers.unsure
@@ -342,7 +332,6 @@ def _lists(
 
 def _as_ids(numbers: Any, first: int | None) -> Any:
     """Numbers of frames as ids, of 64 bits unless *first* is None."""
-    pa = import_pyarrow()
     if first is None:
         return numbers
     return pa.compute.add(numbers, pa.scalar(first, pa.uint64()))
@@ -350,7 +339,6 @@ def _as_ids(numbers: Any, first: int | None) -> Any:
 
 def _frame_table(answers: Answers, first: int | None) -> Any:
     """The new frames with their ids."""
-    pa = import_pyarrow()
     frames = answers.frames()
     ones = pa.repeat(pa.scalar(1, pa.uint32()), len(frames))
     start = pa.scalar(answers.first_frame, pa.uint32())
@@ -363,7 +351,6 @@ def _frame_table(answers: Answers, first: int | None) -> Any:
 
 def _frame_rows(batch: Any, rows: Part, answers: Answers, address: str) -> Any:
     """A row for each frame, with the other columns of its row of the batch."""
-    pa = import_pyarrow()
     offsets = answers.offsets(misses=True)
     frames = answers.frames(offsets)
     parents = pa.compute.list_parent_indices(pa.ListArray.from_arrays(offsets, frames))

@@ -16,10 +16,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any
 
 import gsym.reading.reader
+from gsym.confined.confinement import ChildLimits
 from gsym.confined.process import run_confined
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
@@ -31,13 +34,6 @@ from gsym.store.entries import Entry, Quality
 from gsym.store.layout import GSYM_FILE
 from gsym.store.packages import companion_options
 from gsym.store.publication import Publication
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from gsym.confined.confinement import ChildLimits
 
 _ORIGINALS = {"sym", "debuginfo", "executable"}
 

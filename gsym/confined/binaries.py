@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from gsym.confined.adding import is_file_in
+from gsym.confined.confinement import ChildLimits
 from gsym.confined.process import run_confined
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey
 from gsym.store.archives import ArchiveLimits
 from gsym.store.binary_facts import BinaryFacts, facts_of
+from gsym.store.directory import Store
 from gsym.store.packages import (
     PackageMember,
     extract_from_package,
     index_package,
     member_of_row,
 )
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gsym.confined.confinement import ChildLimits
-    from gsym.store.directory import Store
 
 _INVALID = "reading the file had an invalid result"
 

@@ -18,13 +18,10 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, NoReturn
+from typing import Any, NoReturn
 
 _BOOTSTRAP = (
     "import json, sys; target, modules, sys.path[:] = json.loads(sys.argv[1]); "

@@ -11,18 +11,15 @@ import errno
 import json
 import os
 import signal
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 from gsym.confined.confinement import ChildLimits, confine
 from gsym.confined.forkserver import ForkServer
 from gsym.errors import FormatError, GsymError, LimitError, reason_of
 from gsym.writing.atomic_file import FULL_DISK
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
 
 ANSWER = "answer.json"
 FULL = 28  # exit code of a process whose answer does not fit on the disk

@@ -7,6 +7,8 @@ all are pieces of one symbfile. Compressed parts are inflated.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from gsym.confined.adding import describe
 from gsym.containers.inflation import import_zstd
@@ -20,11 +22,6 @@ from gsym.store.received_symbfile import file_id_identity
 from gsym.symbfile.file_id import FileId
 from gsym.symbfile.format import MAGIC, open_symbfile
 from gsym.symbfile.to_gsym import convert_symbfiles
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 _MAGICS = (MAGIC, b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08")  # plain, zstd, gzip
 _LONGEST_MAGIC = max(map(len, _MAGICS))
@@ -59,7 +56,11 @@ def assemble(
         if kind == "ranges":
             modules.append(_convert(symbfiles, FileId.parse(file_id), folder))
         joined = os.path.join(folder, _SYMBFILE)
-        _join(symbfiles, joined)
+        # One header, then the messages of all.
+        with import_zstd().open(joined, "xb") as file:
+            for number, path in enumerate(symbfiles):
+                data = map_file(path)
+                file.write(data[_header_end(data) if number else 0 :])
     except _RefusedError as error:
         return {"refusal": error.reason, "text": error.text}
     return {"symbfile": joined, "modules": modules}
@@ -123,14 +124,6 @@ def _convert(symbfiles: Sequence[str], file_id: FileId, folder: str) -> dict[str
         quality=quality_of(report),
     )
     return describe(made)
-
-
-def _join(symbfiles: Sequence[str], target: str) -> None:
-    """Write valid symbfiles as one: one header, then the messages of all."""
-    with import_zstd().open(target, "xb") as file:
-        for number, path in enumerate(symbfiles):
-            data = map_file(path)
-            file.write(data[_header_end(data) if number else 0 :])
 
 
 def _header_end(symbfile: memoryview) -> int:

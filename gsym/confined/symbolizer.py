@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from hashlib import sha256
 from threading import Thread
+from typing import Any
 
 from gsym.confined.adding import ConfinedAdder
 from gsym.confined.binaries import ConfinedBinaries
@@ -18,16 +20,14 @@ from gsym.net.limits import TransferLimits
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.packages import Packages
+from gsym.store.publication import Publication
 from gsym.store.sources.negative_cache import MissLifetimes
 from gsym.store.sources.settings import SourceOpener
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
     from gsym.modules.resolver import Adder
-    from gsym.store.publication import Publication
+
 
 _LOG = logging.getLogger("gsym.server")
 _LONGEST_WAIT = 2.0  # seconds to wait for a busy source, as a client waits too

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator
 from email.parser import BytesHeaderParser
+from typing import Any
 from urllib.parse import parse_qs
 
 from gsym.confined.adding import Delivery, describe
@@ -21,14 +23,8 @@ from gsym.records import NamedTuple
 from gsym.store.adding import add_file
 from gsym.store.archives import ArchiveLimits, bare_name, inflate_file, members
 from gsym.store.binary_facts import storable_modules
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from gsym.store.directory import Store
-    from gsym.store.entries import Entry
+from gsym.store.directory import Store
+from gsym.store.entries import Entry
 
 
 class FormPart(NamedTuple):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable
 
 _MAX_FAILURES = 60
 _MAX_SECONDS = 10.0

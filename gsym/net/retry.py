@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
+from typing import TypeVar
 
 from gsym.errors import SourceError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeVar
-
-    Result = TypeVar("Result")
-
+Result = TypeVar("Result")
 # Statuses of answers that may be others later.
 LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MAX_DIGITS = 9

@@ -18,12 +18,11 @@ from gsym.net.retry import (
     check_later,
     retry,
 )
-from gsym.records import NamedTuple
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any, TypeVar
 
     from typing_extensions import Buffer
@@ -34,11 +33,15 @@ if TYPE_CHECKING:
     Headers = Iterable[tuple[str, str]]
     Result = TypeVar("Result")
 
+    from collections.abc import Iterable
+
+
 _OK = 200
 _PARTIAL = 206
 _REDIRECTS = {301, 302, 303, 307, 308}
 _NOT_FOUND = {404, 410}
 _NOT_ALLOWED = {401, 403, 407}
+_TOO_LARGE = 406  # the server heeds X-DEBUGINFOD-MAXSIZE
 _DRAINED = 64 << 10  # bytes read of an error, so that its connection can be kept
 _PROBE_SECONDS = 1.5
 _ENCODINGS = ("Accept-Encoding", "gzip, zstd")
@@ -143,16 +146,15 @@ class Transfer:
         started = time.monotonic()
         until = started + limits.total_seconds
         self._wait_for(address)
-        own = [("Authorization", address.authorization)] if address.credentials else []
-        download = _Download(
-            self._connections,
-            limits,
-            address,
-            tuple(headers),
-            (*own, *own_headers),
-            is_trusted,
-            until,
-        )
+        shared, own = tuple(headers), list(own_headers)
+        if address.credentials:
+            own.insert(0, ("Authorization", address.authorization))
+
+        def ask(place: WebAddress) -> AbstractContextManager[Answer]:
+            is_own = place.origin == origin
+            sent = [*shared, *(own if is_own else ())]
+            trusted = is_trusted and is_own
+            return self._connections.ask(place, sent, is_trusted=trusted, until=until)
 
         policy = RetryPolicy(
             limits.attempts, limits.backoff_seconds, limits.wait_seconds
@@ -160,7 +162,9 @@ class Transfer:
         # A wait beyond this time ends the attempts.
         attempts = Attempts(policy, min(until, started + limits.retry_seconds))
         try:
-            result = retry(lambda: download.run(take), attempts, self._sleep)
+            result = retry(
+                lambda: self._attempt(address, take, ask, until), attempts, self._sleep
+            )
         except RetryableError as error:
             if is_trusted and error.wait:
                 longest = min(error.wait, limits.total_seconds)
@@ -184,32 +188,26 @@ class Transfer:
             reason = f"the server sent Retry-After; {left:.0f} s of that are left"
             raise SourceError(reason, path=str(address), may_retry=True)
 
-
-class _Download(NamedTuple):
-    """One download: attempts at a URL and at what it redirects to."""
-
-    connections: Connections
-    limits: TransferLimits
-    first: WebAddress
-    headers: Sequence[tuple[str, str]]
-    own_headers: Sequence[tuple[str, str]]
-    is_trusted: bool
-    until: float
-
-    def run(self, take: Callable[[Answer], Result]) -> Result:
-        """Attempt it once."""
-        address, seen = self.first, {self.first}
+    def _attempt(
+        self,
+        first: WebAddress,
+        take: Callable[[Answer], Result],
+        ask: Callable[[WebAddress], AbstractContextManager[Answer]],
+        until: float,
+    ) -> Result:
+        """Attempt a download once, at a URL and at what it redirects to."""
+        address, seen = first, {first}
         try:
             while True:
-                with self._ask(address) as answer:
+                with ask(address) as answer:
                     location = _redirect_of(answer)
                     if location is None:
-                        return take(self._limited(answer))
-                address = self._redirected(address, location, seen)
+                        return take(self._limited(answer, until))
+                address = self._redirected(address, location, first, seen)
                 seen.add(address)
         except (NotFoundError, SourceError) as error:
             error.path = str(address)
-            is_late = time.monotonic() >= self.until
+            is_late = time.monotonic() >= until
             if is_late and isinstance(error, RetryableError):
                 limit = f"took more than {self.limits.total_seconds:g} seconds"
                 reason = f"{error.reason}; it {limit}"
@@ -217,14 +215,18 @@ class _Download(NamedTuple):
             raise
 
     def _redirected(
-        self, address: WebAddress, location: str, seen: set[WebAddress]
+        self,
+        address: WebAddress,
+        location: str,
+        first: WebAddress,
+        seen: set[WebAddress],
     ) -> WebAddress:
         try:
             target = address.joined(location)
         except ValueError as error:
             raise SourceError(f"invalid redirect: {error}") from None
         is_downgrade = address.scheme == "https" and target.scheme == "http"
-        if is_downgrade and self.first.scheme != "http":
+        if is_downgrade and first.scheme != "http":
             raise SourceError("redirected from https to http")
         if target in seen:
             raise SourceError("redirect loop")
@@ -232,31 +234,22 @@ class _Download(NamedTuple):
             raise SourceError(f"more than {self.limits.redirects} redirects")
         return target
 
-    def _ask(self, address: WebAddress) -> AbstractContextManager[Answer]:
-        is_own = address.origin == self.first.origin
-        return self.connections.ask(
-            address,
-            [*self.headers, *(self.own_headers if is_own else ())],
-            is_trusted=self.is_trusted and is_own,
-            until=self.until,
-        )
-
-    def _limited(self, answer: Answer) -> Answer:
+    def _limited(self, answer: Answer, until: float) -> Answer:
         """An answer whose pieces are within the limits."""
         most = self.limits.most_bytes
         length = answer.headers.get("content-length", "")
         if length.isdigit() and int(length[:20]) > most:
             raise SourceError(f"is larger than {most} bytes")
-        pieces = within_size(self._in_time(answer.pieces), most)
+        pieces = within_size(self._in_time(answer.pieces, until), most)
         return answer._replace(pieces=pieces)
 
-    def _in_time(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def _in_time(self, pieces: Iterable[bytes], until: float) -> Iterator[bytes]:
         limits = self.limits
         since, recent = time.monotonic(), 0
         for piece in pieces:
             recent += len(piece)
             now = time.monotonic()
-            if now > self.until:
+            if now > until:
                 raise RetryableError("timed out")
             if now - since > limits.idle_seconds:
                 if recent < limits.least_bytes:
@@ -343,3 +336,56 @@ def write_pieces(
     if is_empty:
         os.unlink(path)
         raise SourceError("the file is empty")
+
+
+class FileServer:
+    """The files below a URL that the user or an operator named.
+
+    Args:
+        address: The URL.
+        transfer: Downloads them.
+        headers: (name, value) to send to this server only.
+        most_bytes: The largest file that a debuginfod server shall send; 0: any.
+    """
+
+    def __init__(
+        self,
+        address: WebAddress,
+        transfer: Transfer,
+        headers: Iterable[tuple[str, str]] = (),
+        most_bytes: int = 0,
+    ) -> None:
+        self._address = address
+        self._transfer = transfer
+        limit = (("X-DEBUGINFOD-MAXSIZE", str(most_bytes)),) if most_bytes else ()
+        self._headers = (*headers, *limit)
+        self._most_bytes = most_bytes
+
+    def __str__(self) -> str:
+        return str(self._address)
+
+    def location(self, path: str) -> str:
+        """The URL of a file, without credentials."""
+        return str(self._address.below(path))
+
+    def fetch(
+        self, path: str, target: str, progress: Callable[[int], object] | None = None
+    ) -> None:
+        """Download the file at a relative path to *target*, as `Transfer.fetch` does.
+
+        Raises:
+            NotFoundError: The server does not have the file.
+            SourceError: It gave no usable answer, or not within the limits.
+        """
+        try:
+            self._transfer.fetch(
+                self._address.below(path),
+                target,
+                headers=self._headers,
+                is_trusted=True,
+                progress=progress,
+            )
+        except SourceError as error:
+            if error.status == _TOO_LARGE and self._most_bytes:
+                error.reason = f"is larger than {self._most_bytes} bytes"
+            raise

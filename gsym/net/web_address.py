@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterable
 from ipaddress import IPv6Address
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from gsym import __version__
 from gsym.records import NamedTuple
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 _PORTS = {"http": 80, "https": 443}
 _MAX_CHARACTERS = 8192

@@ -75,7 +75,7 @@ def module_name(row: ModuleRow) -> str:
 
 
 def _packed(report: ParsedReport) -> dict[str, Any]:
-    """A report as JSON values; see `gsym.server.dumps.Stacks`."""
+    """A report as JSON values; see `gsym.server.reports.Stacks`."""
     parts: list[Any] = []
     frames = 0
     notes = [*report.notes]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from math import ceil
 from socket import gethostbyname
 
+from prometheus_client import Gauge
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gsym.cache import BoundedCache
 from gsym.server.errors import HttpError, endpoint_path, error_response, header_of
@@ -19,12 +23,6 @@ from gsym.server.tokens import READ
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from prometheus_client import Gauge
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
     from gsym.server.service import Service
 
 
@@ -264,42 +262,37 @@ class InFlight:
             raise HttpError(429, retry_after=1)
         place = Place(self, client, receive)
         if method not in _WITH_BODY:
-            self.count(place)
+            place.count()
         self.of_client[client] += 1
         return place
 
-    def count(self, place: Place) -> None:
-        """Count a request for all.
+    def add(self, step: int) -> None:
+        """Count one more, or one less.
 
         Raises:
             HttpError: There are too many requests.
         """
-        if self._count >= self._most:
+        if step > 0 and self._count >= self._most:
             raise HttpError(503, retry_after=1)
-        place.is_counted = True
-        self._count += 1
-        self._gauge.inc()
-
-    def leave(self, place: Place) -> None:
-        """Count a request no more."""
-        self.of_client[place.client] -= 1
-        if not self.of_client[place.client]:
-            del self.of_client[place.client]
-        if place.is_counted:
-            self._count -= 1
-            self._gauge.dec()
+        self._count += step
+        self._gauge.inc(step)
 
 
 class Place:
     """A request that is counted: of a client, and when its body is there for all."""
 
-    __slots__ = ("_in_flight", "_receive", "client", "is_counted")
+    __slots__ = ("_client", "_in_flight", "_is_counted", "_receive")
 
     def __init__(self, in_flight: InFlight, client: str, receive: Receive) -> None:
         self._in_flight = in_flight
         self._receive = receive
-        self.client: str = client
-        self.is_counted: bool = False
+        self._client = client
+        self._is_counted = False
+
+    def count(self) -> None:
+        """Count it for all; raise `HttpError` if there are too many requests."""
+        self._in_flight.add(1)
+        self._is_counted = True
 
     async def receive(self) -> Message:
         """Receive a part of the body.
@@ -309,13 +302,18 @@ class Place:
         """
         message = await self._receive()
         is_body = message["type"] == "http.request"
-        if is_body and not message.get("more_body") and not self.is_counted:
-            self._in_flight.count(self)
+        if is_body and not message.get("more_body") and not self._is_counted:
+            self.count()
         return message
 
     def leave(self) -> None:
         """End the request."""
-        self._in_flight.leave(self)
+        of_client = self._in_flight.of_client
+        of_client[self._client] -= 1
+        if not of_client[self._client]:
+            del of_client[self._client]
+        if self._is_counted:
+            self._in_flight.add(-1)
 
 
 class RequestRate:

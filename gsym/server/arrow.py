@@ -6,32 +6,31 @@ answers. Batches are then made one at a time, each when the client has read the 
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack
+from typing import Any
 
+from starlette.requests import Request
 from starlette.routing import Route
 
 from gsym.arrow import stream
+from gsym.arrow.modules import keys_of
 from gsym.arrow.rows import import_pyarrow
 from gsym.errors import UnsupportedError
-from gsym.modules.key import key_of_build_id, keys_of_text
-from gsym.modules.open_module import OpenModule
+from gsym.server.answers import HoldingResponse
 from gsym.server.bodies import LARGE, HeldBody, request_body
 from gsym.server.errors import HttpError, answered, in_time
-from gsym.server.file_responses import HoldingResponse
-from gsym.server.service import Wanted
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-    from typing import Any
-
-    from starlette.requests import Request
-
-    from gsym.server.service import Service
+from gsym.server.service import OpenedModules, Service, Wanted
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 _OUTPUTS = ("stack", "frames")
-_PARAMETERS = ("module", "address", "return_address", "base", "output")
+ARROW_PARAMETERS = {
+    "module": "column of modules; default: build_id",
+    "address": "column of addresses; default: address",
+    "return_address": "column of flags, or true",
+    "base": "column of addresses that modules are loaded at, or one",
+    "output": "stack or frames",
+}
 _MAX_ID = 1024  # bytes or characters of an id with a name
 
 
@@ -65,14 +64,10 @@ async def _whole(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[by
 
 
 def _read_options(query: Mapping[str, str]) -> dict[str, Any]:
-    """Keywords of `symbolize`.
-
-    Raises:
-        HttpError: One is unknown or invalid.
-    """
+    """Keywords of `symbolize`; HttpError where one is unknown or invalid."""
     options: dict[str, Any] = dict(query)
-    if unknown := sorted({*options} - {*_PARAMETERS}):
-        known = ", ".join(_PARAMETERS)
+    if unknown := sorted({*options} - {*ARROW_PARAMETERS}):
+        known = ", ".join(ARROW_PARAMETERS)
         raise HttpError(400, f"unknown parameter '{unknown[0][:80]}'; known: {known}")
     if options.get("output", "stack") not in _OUTPUTS:
         raise HttpError(400, f"output must be one of {', '.join(_OUTPUTS)}")
@@ -86,58 +81,32 @@ def _read_options(query: Mapping[str, str]) -> dict[str, Any]:
     return options
 
 
-class _Modules:
-    """The modules of a request, by the values of its column."""
+async def _open_modules(values: list[bytes | str], service: Service) -> OpenedModules:
+    """The modules of the values of a column, by the first key that leads to one.
 
-    def __init__(self, values: list[bytes | str]) -> None:
-        self._keys = {
-            value: [key_of_build_id(value)]
-            if isinstance(value, bytes)
-            else keys_of_text(value)
-            for value in values
-            if len(value) <= _MAX_ID
-        }
-        self._found: dict[bytes | str, OpenModule] = {}
-
-    def find(self, value: bytes | str) -> OpenModule:
-        """A module, without a reader if it is not found."""
-        return self._found.get(value) or OpenModule(None, None)
-
-    async def open(self, service: Service) -> None:
-        """Open all of them, by the first of their keys that leads to one.
-
-        Raises:
-            HttpError: The file of one was truncated meanwhile.
-        """
-        with service.files.guarded() as used:
-            await self._open(service)
-            used.extend(self.opened)
-
-    async def _open(self, service: Service) -> None:
+    Raises:
+        HttpError: The file of one was truncated meanwhile.
+    """
+    keys = {each: keys_of(each) for each in values if len(each) <= _MAX_ID}
+    opened = OpenedModules()
+    with service.files.guarded() as used:
         while wanted := {
-            value: Wanted(keys.pop(0))
-            for value, keys in self._keys.items()
-            if keys and self.find(value).reader is None
+            value: Wanted(left.pop(0))
+            for value, left in keys.items()
+            if left and opened.find(value).reader is None
         }:
             await service.opening.open_all(wanted.values())
             for value, each in wanted.items():
                 if each.module is not None:
-                    self._found[value] = each.module
-
-    @property
-    def opened(self) -> list[OpenModule]:
-        """The modules that were found."""
-        return [each for each in self._found.values() if each.reader is not None]
+                    opened[value] = each.module
+        used.extend(opened.values())
+    return opened
 
 
 async def _begin(
     body: bytes, options: dict[str, Any], service: Service
 ) -> AsyncGenerator[bytes]:
-    """The pieces of the answer to a body that was checked.
-
-    Raises:
-        HttpError: The body is damaged, or asks for too much.
-    """
+    """The pieces of the answer to a body; HttpError if it is damaged or too large."""
     limits, run = service.settings.limits, service.run
     try:
         await run(import_pyarrow)
@@ -153,15 +122,14 @@ async def _begin(
         parts = await run(stream.parts_of, batches, names[1], most)
         if len(values) > limits.max_modules:
             raise stream.too_much(limits.max_modules, "modules")
-    modules = _Modules(values)
-    await modules.open(service)
-    found = len(modules.opened)
+    modules = await _open_modules(values, service)
+    found = sum(each.reader is not None for each in modules.values())
     service.metrics.count_rows(addresses, found, len(values) - found)
     return _checked(stream.answer_pieces(parts, modules, options), modules, service)
 
 
 async def _checked(
-    pieces: Iterator[bytes], modules: _Modules, service: Service
+    pieces: Iterator[bytes], modules: OpenedModules, service: Service
 ) -> AsyncGenerator[bytes]:
     """The pieces, each made in a thread.
 
@@ -173,7 +141,7 @@ async def _checked(
         largest = 0
         while True:
             with service.files.guarded() as used, answered():
-                used.extend(modules.opened)
+                used.extend(modules.values())
                 piece = await service.run(next, pieces, None)
             if piece is None:
                 return

@@ -11,13 +11,16 @@ import asyncio
 import logging
 import os
 import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from io import FileIO
+from typing import Any
 
 from anyio import move_on_after
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from gsym.containers.inflation import import_zstd
 from gsym.server.errors import HttpError, declared_size, in_time
@@ -28,11 +31,6 @@ from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from typing import Any
-
-    from starlette.requests import Request
-    from starlette.types import Receive, Scope, Send
     from typing_extensions import Self
 
     from gsym.server.service import Service
@@ -147,7 +145,7 @@ async def read_body(
         raise HttpError(415, title, closes=True)
     body = None
     with move_on_after(seconds):
-        body = await _receive(request.receive, held, limit)
+        body = await _receive(request, held, limit)
     if body is None:
         raise HttpError(408, closes=True)
     inflate = _INFLATERS[coding]
@@ -164,11 +162,12 @@ async def read_body(
     return content
 
 
-async def _receive(receive: Receive, held: HeldBody, limit: int) -> bytes:
+async def _receive(request: Request, held: HeldBody, limit: int) -> bytes:
+    """The body as it is sent; `Request.stream` would take longer."""
     parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
+    size, has_more = 0, True
+    while has_more:
+        message = await request.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         part = message.get("body", b"")
@@ -178,8 +177,8 @@ async def _receive(receive: Receive, held: HeldBody, limit: int) -> bytes:
         held.take(len(part))
         if part:
             parts.append(part)
-        if not message.get("more_body", False):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+        has_more = message.get("more_body", False)
+    return b"".join(parts)
 
 
 def too_large(limit: int) -> HttpError:
@@ -237,19 +236,16 @@ async def spool_body(
 
     seconds = service.settings.limits.upload_timeout
     with FileIO(path, "xb") as file, in_time(seconds, 408, closes=True):
-        size, waiting, has_more = 0, bytearray(), True
-        while has_more:
-            message = await request.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            waiting += message.get("body", b"")
-            has_more = message.get("more_body", False)
-            if len(waiting) >= _WRITE_SIZE or not has_more:
-                size += len(waiting)
-                if size > limit:
-                    raise too_large(limit)
+        size, waiting = 0, bytearray()
+        async for part in request.stream():
+            size += len(part)
+            if size > limit:
+                raise too_large(limit)
+            waiting += part
+            if len(waiting) >= _WRITE_SIZE:
                 await service.run(write, file, bytes(waiting))
                 waiting.clear()
+        await service.run(write, file, bytes(waiting))
 
 
 @asynccontextmanager

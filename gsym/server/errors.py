@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from anyio import fail_after
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Scope
 
 from gsym.api.request import RequestError
 from gsym.confined.process import ConfinedError
 from gsym.errors import GsymError, LimitError, SourceError, UnsupportedError
 from gsym.model import UINT64_END
 from gsym.store.publication import IdTakenError
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from starlette.types import Scope
 
 # Statuses of errors; the first that fits is answered, and 400 for all others.
 _STATUSES = (

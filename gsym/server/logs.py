@@ -11,26 +11,20 @@ import re
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gsym.cache import BoundedCache
 from gsym.server.errors import endpoint_path, header_of
-from gsym.server.monitoring import PROBES
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from gsym.server.monitoring import Metrics
-    from gsym.server.settings import Settings
+from gsym.server.monitoring import PROBES, Metrics
+from gsym.server.settings import Settings
 
 _REQUESTS = logging.getLogger("gsym.requests")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")

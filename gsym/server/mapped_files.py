@@ -8,17 +8,13 @@ counted. No answer that may contain such zeros is sent, and all files are opened
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from gsym.modules.open_module import OpenModule
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server import _bus_errors
 from gsym.server.errors import HttpError
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from gsym.modules.open_module import OpenModule
-    from gsym.modules.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
 _RETRY_AFTER = 1

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from typing import Any
 
 from gsym.confined.binaries import ConfinedBinaries
 from gsym.confined.confinement import ChildLimits
 from gsym.confined.symbolizer import INFLATED_TIMES, open_symbolizer
 from gsym.errors import FormatError
+from gsym.modules.symbolizer import Symbolizer
 from gsym.net.limits import TransferLimits
 from gsym.server.mapped_files import bus_errors
-from gsym.server.settings import SettingsError
+from gsym.server.settings import Settings, SettingsError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.packages import companion_options
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gsym.modules.symbolizer import Symbolizer
-    from gsym.server.settings import Settings
-    from gsym.store.publication import Publication
+from gsym.store.publication import Publication
 
 
 def store_path(settings: Settings) -> str:

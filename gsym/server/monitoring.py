@@ -19,18 +19,17 @@ from prometheus_client import (
     generate_latest,
 )
 from prometheus_client.values import MultiProcessValue
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from gsym import __version__
+from gsym.api.symbolication import Symbolication
+from gsym.modules.symbolizer import Symbolizer
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import Scope
-
-    from gsym.api.symbolication import Symbolication
-    from gsym.modules.symbolizer import Symbolizer
     from gsym.server.service import Service
 
 
@@ -41,7 +40,7 @@ _JSON = "application/json; charset=utf-8"
 
 
 def health_routes(service: Service) -> list[Route]:
-    """`GET /__heartbeat__`, `/__lbheartbeat__` and `/__version__`."""
+    """`GET /__heartbeat__`, `/__lbheartbeat__`, `/__version__` and `/metrics`."""
 
     async def heartbeat(_request: Request) -> Response:
         return Response(b"", headers={"content-type": _JSON})
@@ -50,11 +49,17 @@ def health_routes(service: Service) -> list[Route]:
         body = msgspec.json.encode({"version": __version__, **service.facts})
         return Response(body, headers={"content-type": _JSON})
 
-    return [
-        Route("/__heartbeat__", heartbeat, methods=["GET"]),
-        Route("/__lbheartbeat__", heartbeat, methods=["GET"]),
-        Route("/__version__", version, methods=["GET"]),
-    ]
+    async def metrics(_request: Request) -> Response:
+        text = await service.run(service.metrics.text)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    endpoints = {
+        "/metrics": metrics,
+        "/__heartbeat__": heartbeat,
+        "/__lbheartbeat__": heartbeat,
+        "/__version__": version,
+    }
+    return [Route(path, each, methods=["GET"]) for path, each in endpoints.items()]
 
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -65,14 +70,17 @@ _SECONDS = (
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 1_000, 10_000, 100_000, 1_000_000)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
-# name: (labels, description), repeated in the manual; counters get the suffix `_total`
-METRICS: dict[str, tuple[tuple[str, ...], str]] = {
+_LIVE, _LAST = "livesum", "mostrecent"
+# name: (labels, description), repeated in the manual; and of histograms the buckets, of
+# gauges what they are for several workers: the sum of those that live, or the value set
+# last. All others are counters and get the suffix `_total`.
+METRICS: dict[str, tuple[Any, ...]] = {
     "gsym_requests": (
         ("path", "method", "status"),
         "requests answered; the path is that of an endpoint, else `other`",
     ),
-    "gsym_request_seconds": (("path",), "time to the end of the answer"),
-    "gsym_requests_in_flight": ((), "requests in progress"),
+    "gsym_request_seconds": (("path",), "time to the end of the answer", _SECONDS),
+    "gsym_requests_in_flight": ((), "requests in progress", _LIVE),
     "gsym_request_errors": (
         ("reason",),
         (
@@ -81,9 +89,9 @@ METRICS: dict[str, tuple[tuple[str, ...], str]] = {
             "too_large_answer"
         ),
     ),
-    "gsym_symbolicate_jobs": (("version",), "jobs of a request"),
-    "gsym_symbolicate_stacks": (("version",), "stacks of a request"),
-    "gsym_symbolicate_frames": (("version",), "frames of a request"),
+    "gsym_symbolicate_jobs": (("version",), "jobs of a request", _COUNTS),
+    "gsym_symbolicate_stacks": (("version",), "stacks of a request", _COUNTS),
+    "gsym_symbolicate_frames": (("version",), "frames of a request", _COUNTS),
     "gsym_modules": (
         ("result",),
         "requested modules: found (already open or stored), fetched, missing",
@@ -108,43 +116,32 @@ METRICS: dict[str, tuple[tuple[str, ...], str]] = {
         ("status",),
         "requests sent to the next collector, by the status that the client got",
     ),
-    "gsym_modules_opening": ((), "modules being searched, fetched or converted"),
-    "gsym_converters": ((), "confined processes that run"),
+    "gsym_modules_opening": ((), "modules being searched, fetched or converted", _LIVE),
+    "gsym_converters": ((), "confined processes that run", _LIVE),
     "gsym_worker_deaths": ((), "workers that died and were replaced"),
-    "gsym_store_bytes": ((), "bytes of the files in the store, once a minute or less"),
-    "gsym_store_modules": ((), "modules in the store"),
-    "gsym_store_free_bytes": ((), "free bytes of the file system of the store"),
+    "gsym_store_bytes": (
+        (),
+        "bytes of the files in the store, once a minute or less",
+        _LAST,
+    ),
+    "gsym_store_modules": ((), "modules in the store", _LAST),
+    "gsym_store_free_bytes": ((), "free bytes of the file system of the store", _LAST),
     "gsym_store_pending_bytes": (
         (),
         "bytes of removed modules that are freed when they are closed",
+        _LAST,
     ),
     "gsym_store_lacking_bytes": (
         (),
         "bytes by which the store exceeds `max_store` or `min_free`",
+        _LAST,
     ),
     "gsym_evictions": ((), "modules removed from the store by its limits"),
     "gsym_uploads": (("result",), "uploaded modules: added, replaced, kept"),
-    "gsym_resident_bytes": ((), "memory of all workers, once a minute or less"),
-    "gsym_info": (("version",), "1, with the version of the server"),
-    "gsym_open_modules": ((), "open modules"),
-    "gsym_mapped_bytes": ((), "bytes of the files of open modules"),
-}
-_SIZES = ("gsym_symbolicate_jobs", "gsym_symbolicate_stacks", "gsym_symbolicate_frames")
-_HISTOGRAMS = {"gsym_request_seconds": _SECONDS, **dict.fromkeys(_SIZES, _COUNTS)}
-# Of several workers, gauges are the sum of those that live, or the value set last.
-_GAUGES = {
-    "gsym_requests_in_flight": "livesum",
-    "gsym_modules_opening": "livesum",
-    "gsym_converters": "livesum",
-    "gsym_store_bytes": "mostrecent",
-    "gsym_store_modules": "mostrecent",
-    "gsym_store_free_bytes": "mostrecent",
-    "gsym_store_pending_bytes": "mostrecent",
-    "gsym_store_lacking_bytes": "mostrecent",
-    "gsym_resident_bytes": "livesum",
-    "gsym_info": "mostrecent",
-    "gsym_open_modules": "livesum",
-    "gsym_mapped_bytes": "livesum",
+    "gsym_resident_bytes": ((), "memory of all workers, once a minute or less", _LIVE),
+    "gsym_info": (("version",), "1, with the version of the server", _LAST),
+    "gsym_open_modules": ((), "open modules", _LIVE),
+    "gsym_mapped_bytes": ((), "bytes of the files of open modules", _LIVE),
 }
 
 
@@ -154,13 +151,13 @@ class Metrics(dict[str, Any]):
     def __init__(self) -> None:
         super().__init__()
         self.registry: CollectorRegistry = CollectorRegistry()
-        for name, (labels, text) in METRICS.items():
+        for name, (labels, text, *option) in METRICS.items():
             kind: Any = Counter
             options: dict[str, Any] = {}
-            if name in _HISTOGRAMS:
-                kind, options = Histogram, {"buckets": _HISTOGRAMS[name]}
-            elif name in _GAUGES:
-                kind, options = Gauge, {"multiprocess_mode": _GAUGES[name]}
+            if option in ([_LIVE], [_LAST]):
+                kind, options = Gauge, {"multiprocess_mode": option[0]}
+            elif option:
+                kind, options = Histogram, {"buckets": option[0]}
             self[name] = kind(name, text, labels, registry=self.registry, **options)
         self["gsym_info"].labels(__version__).set(1)
         self._symbolizer: Symbolizer | None = None
@@ -252,13 +249,3 @@ def count_death() -> None:
     name = "gsym_worker_deaths"
     shared = MultiProcessValue()  # type: ignore[no-untyped-call]
     shared("counter", name, f"{name}_total", (), (), METRICS[name][1]).inc(1)
-
-
-def metrics_routes(service: Service) -> list[Route]:
-    """`GET /metrics`."""
-
-    async def metrics(_request: Request) -> Response:
-        text = await service.run(service.metrics.text)
-        return Response(text, media_type=CONTENT_TYPE_LATEST)
-
-    return [Route("/metrics", metrics, methods=["GET"])]

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym import __version__
-from gsym.api.assembly import AssemblyAnswer, AssemblyRequest
-from gsym.api.source import SourceAnswer, SourceRequest
+from gsym.api.extensions import (
+    AssemblyAnswer,
+    AssemblyRequest,
+    SourceAnswer,
+    SourceRequest,
+)
+from gsym.server.arrow import ARROW_PARAMETERS
 from gsym.server.errors import ErrorBody, json_response
-from gsym.server.page_records import AttemptShown, ModuleShown
-from gsym.server.reports import REPORT_PARAMETERS
+from gsym.server.reports import REPORT_PARAMETERS, AttemptShown, ModuleShown
+from gsym.server.service import Service
 from gsym.server.symbfiles.protocol import Accepted, Refused
 from gsym.server.uploads import STATED, AuthInfo, UploadAnswer
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from gsym.server.service import Service
-
 
 # ---- records of symbolication, which the engine reads and writes without objects
 
@@ -212,6 +211,8 @@ _BINARY = "application/octet-stream"
 _ARROW = "application/vnd.apache.arrow.stream"
 _PROTOBUF = "application/x-protobuf"
 _TEXT = {"type": "string"}
+_PATH_TEXT = {"type": "string", "minLength": 1}
+_NUMBER = {"type": "integer"}
 _RECORDS = (
     *(ErrorBody, AuthInfo, Jobs, Job, Results, Calls, UploadAnswer),
     *(Report, AttemptShown, ModuleShown),
@@ -220,6 +221,14 @@ _RECORDS = (
 _FORM = {
     "type": "object",
     "properties": {"url": _TEXT, "symbols": {"type": "string", "format": "binary"}},
+}
+_NOT_ANSWERED = {"default": ("Not answered", ErrorBody)}
+_REFUSED = {"default": ("Refused", ErrorBody)}
+_NOT_FOUND = {"404": ("Not found", ErrorBody)}
+_INVALID = {
+    "400": ("Invalid request", ErrorBody),
+    "413": ("Request or answer too large", ErrorBody),
+    **_NOT_ANSWERED,
 }
 
 
@@ -240,77 +249,60 @@ def _operation(
     summary: str,
     answers: Mapping[str, tuple[object, ...]],
     body: Mapping[str, Any] | None = None,
-    *,
     parameters: Iterable[Mapping[str, Any]] = (),
     security: str = "",
 ) -> dict[str, Any]:
-    """An operation."""
-    made: dict[str, Any] = {"summary": summary}
-    if security:
-        made["security"] = [{security: []}]
-    if parameters := [*parameters]:
-        made["parameters"] = parameters
-    if body:
-        made["requestBody"] = {"required": True, **body}
-    made["responses"] = {
-        status: {"description": description, **_content(*kinds)}
-        for status, (description, *kinds) in answers.items()
+    """An operation; *answers* has a description and what `_content` takes."""
+    return {
+        "summary": summary,
+        **({"security": [{security: []}]} if security else {}),
+        **({"parameters": found} if (found := [*parameters]) else {}),
+        **({"requestBody": {"required": True, **body}} if body else {}),
+        "responses": {
+            status: {"description": description, **_content(*kinds)}
+            for status, (description, *kinds) in answers.items()
+        },
     }
-    return made
 
 
-def _parameters(
+def _parameter(
     place: str,
-    named: Mapping[str, str],
+    name: str,
+    about: str = "",
     schema: Mapping[str, object] = _TEXT,
     *,
     required: bool = False,
-) -> list[dict[str, Any]]:
-    """Parameters by name, with descriptions."""
-    return [
-        {
-            "name": name,
-            "in": place,
-            **({"description": about} if about else {}),
-            "required": required,
-            "schema": schema,
-        }
-        for name, about in named.items()
-    ]
-
-
-_NOT_ANSWERED: dict[str, tuple[object, ...]] = {"default": ("Not answered", ErrorBody)}
-_REFUSED: dict[str, tuple[object, ...]] = {"default": ("Refused", ErrorBody)}
-_NOT_FOUND: dict[str, tuple[object, ...]] = {"404": ("Not found", ErrorBody)}
-
-
-def _symbolication(summary: str, answer: type, *requests: type) -> dict[str, Any]:
-    answers = {
-        "200": ("Answered", answer),
-        "400": ("Invalid request", ErrorBody),
-        "413": ("Request or answer too large", ErrorBody),
-        **_NOT_ANSWERED,
+) -> dict[str, Any]:
+    described = {"description": about} if about else {}
+    return {
+        "name": name,
+        "in": place,
+        **described,
+        "required": required,
+        "schema": schema,
     }
-    if answer in {SourceAnswer, AssemblyAnswer}:
-        answers |= _NOT_FOUND
+
+
+def _query(named: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Parameters of a query by name, with descriptions."""
+    return [_parameter("query", *each) for each in named.items()]
+
+
+def _symbolication(
+    summary: str, answer: type, *requests: type, **others: tuple[object, ...]
+) -> dict[str, Any]:
+    answers = {"200": ("Answered", answer), **_INVALID, **others}
     return {"post": _operation(summary, answers, _content(*requests))}
 
 
-def _file(summary: str, *names: str) -> dict[str, Any]:
-    text = {"type": "string", "minLength": 1}
-    answers = {
-        "200": ("The file", "*/*"),
-        "302": ("The same by debug file and debug id",),
-        **_NOT_FOUND,
-        **_NOT_ANSWERED,
-    }
-    parameters = _parameters("path", dict.fromkeys(names, ""), text, required=True)
-    return {"get": _operation(summary, answers, parameters=parameters)}
+def _file(summary: str) -> dict[str, Any]:
+    """The operation for a file, without the parameters in its path."""
+    moved = ("The same by debug file and debug id",)
+    answers = {"200": ("The file", "*/*"), "302": moved, **_NOT_FOUND, **_NOT_ANSWERED}
+    return {"get": _operation(summary, answers)}
 
 
 def _symbfile(summary: str) -> dict[str, Any]:
-    number = {"type": "integer"}
-    part = {"FilePart": "number of the part, from 0"}
     operation = _operation(
         summary,
         {
@@ -318,12 +310,13 @@ def _symbfile(summary: str) -> dict[str, Any]:
             "default": ("Refused", Refused, ErrorBody),
         },
         _content(_BINARY),
-        parameters=[
-            *_parameters(
-                "header", {"FileID": "FileID of the executable"}, required=True
+        [
+            _parameter("header", "FileID", "FileID of the executable", required=True),
+            _parameter(
+                *("header", "FilePart", "number of the part, from 0", _NUMBER),
+                required=True,
             ),
-            *_parameters("header", part, number, required=True),
-            *_parameters("header", {"FileParts": "number of parts"}, number),
+            _parameter("header", "FileParts", "number of parts", _NUMBER),
         ],
         security="apiKey",
     )
@@ -338,7 +331,7 @@ _UPLOAD = _operation(
     "Add debug information to the store",
     {"201": ("Added", UploadAnswer), **_REFUSED},
     {"content": {"multipart/form-data": {"schema": _FORM}, _BINARY: {}}},
-    parameters=_parameters("query", {"name": "name of a single file", **STATED}),
+    _query({"name": "name of a single file", **STATED}),
     security="token",
 )
 _AUTH_INFO = _operation(
@@ -354,22 +347,13 @@ _REPORT = _operation(
         **_NOT_ANSWERED,
     },
     _content("text/plain", _BINARY),
-    parameters=_parameters("query", REPORT_PARAMETERS),
+    _query(REPORT_PARAMETERS),
 )
 _ADDRESSES = _operation(
     "Symbolicate addresses in Arrow record batches",
     {"200": ("The batches with answers", _ARROW), **_NOT_ANSWERED},
     _content(_ARROW),
-    parameters=_parameters(
-        "query",
-        {
-            "module": "column of modules; default: build_id",
-            "address": "column of addresses; default: address",
-            "return_address": "column of flags, or true",
-            "base": "column of addresses that modules are loaded at, or one",
-            "output": "stack or frames",
-        },
-    ),
+    _query(ARROW_PARAMETERS),
 )
 _PROFILES = _operation(
     "Symbolize profiles of OpenTelemetry, and send them on",
@@ -388,16 +372,20 @@ _METADATA = _operation(
         **_NOT_ANSWERED,
     },
     parameters=[
-        *_parameters("query", {"key": ""}, _KEYS, required=True),
-        *_parameters("query", {"value": ""}),
+        _parameter("query", "key", "", _KEYS, required=True),
+        _parameter("query", "value"),
     ],
 )
 _PATHS: dict[str, Any] = {
     "/symbolicate/v5": _symbolication("Symbolicate stacks", Results, Jobs, Job),
     "/symbolicate/v4": _symbolication("Symbolicate the stacks of one job", Calls, Job),
     "/symbolicate/report": {"post": _REPORT},
-    "/source/v1": _symbolication("A source file", SourceAnswer, SourceRequest),
-    "/asm/v1": _symbolication("Disassembled code", AssemblyAnswer, AssemblyRequest),
+    "/source/v1": _symbolication(
+        "A source file", SourceAnswer, SourceRequest, **_NOT_FOUND
+    ),
+    "/asm/v1": _symbolication(
+        "Disassembled code", AssemblyAnswer, AssemblyRequest, **_NOT_FOUND
+    ),
     "/upload/": {"post": _UPLOAD},
     "/upload/auth_info/": {"post": _AUTH_INFO},
     "/api/symbols-ranges": _symbfile("A part of the ranges of an executable"),
@@ -405,21 +393,18 @@ _PATHS: dict[str, Any] = {
     "/symbolicate/arrow": {"post": _ADDRESSES},
     "/v1development/profiles": {"post": _PROFILES},
     "/buildid/{build_id}/{kind}": _file(
-        "A file by build id: gsym, json, debuginfo or executable", "build_id", "kind"
+        "A file by build id: gsym, json, debuginfo or executable"
     ),
     "/buildid/{build_id}/section/{name}": _file(
-        "A section of the debug file or the executable", "build_id", "name"
+        "A section of the debug file or the executable"
     ),
     "/buildid/{build_id}/source/{path}": _file(
-        "A source file that the module refers to", "build_id", "path"
+        "A source file that the module refers to"
     ),
     "/metadata": {"get": _METADATA},
-    "/{name}/{module_id}/{file}": _file(
-        "A file in the layout of Breakpad's stores", "name", "module_id", "file"
-    ),
+    "/{name}/{module_id}/{file}": _file("A file in the layout of Breakpad's stores"),
     "/{first}/{second}/{file_id}/{file}": _file(
-        "A symbfile for devfiler: metadata.json, ranges or returnpads",
-        *("first", "second", "file_id", "file"),
+        "A symbfile for devfiler: metadata.json, ranges or returnpads"
     ),
     "/__heartbeat__": _get("The server is running"),
     "/__lbheartbeat__": _get("The server is running"),
@@ -427,6 +412,11 @@ _PATHS: dict[str, Any] = {
     "/metrics": _get("Metrics for Prometheus", "text/plain"),
     "/openapi.json": _get("This document", _JSON),
 }
+for _path, _operations in _PATHS.items():
+    if _names := re.findall(r"\{(\w+)\}", _path):
+        _operations["get"]["parameters"] = [
+            _parameter("path", _name, "", _PATH_TEXT, required=True) for _name in _names
+        ]
 
 
 @cache

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+from asyncio import AbstractEventLoop, TimerHandle, Transport
+from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gsym.server.errors import error_response
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, TimerHandle, Transport
-    from collections.abc import Callable
-    from typing import Any
 
 
 class LingeringTransport:

@@ -1,44 +1,61 @@
-"""`POST /symbolicate/report`: a crash report, a log, any text with addresses."""
+"""`POST /symbolicate/report`: a crash report, a log, any text with addresses, a dump.
+
+Core files and minidumps are read by confined processes. Such a process knows no files
+of modules but those that it is given. It says of which modules more files may give
+longer stacks, and is run again with these.
+
+And what answers for people say of modules.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import islice
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Message
 
-from gsym.api.source import SourceRoots
+from gsym.api.extensions import SourceRoots
+from gsym.confined.adding import is_file_in
+from gsym.confined.process import run_confined
 from gsym.containers.recognition import COMPRESSED, HEAD_SIZE, recognise
-from gsym.errors import LimitError
+from gsym.errors import FormatError, LimitError
 from gsym.memory.elf_core import is_core
 from gsym.memory.microdump import has_microdump
 from gsym.memory.minidump import MAGIC
-from gsym.memory.stack_parts import module_of_path
+from gsym.memory.stack_parts import (
+    ParsedReport,
+    StackFrame,
+    StackHeading,
+    StackModule,
+    module_of_path,
+)
+from gsym.model import UINT64_END
+from gsym.modules.key import Attempt, ModuleKey
+from gsym.reports.confined_dump import module_name
+from gsym.reports.report import Report
 from gsym.reports.report_work import ReportWork
 from gsym.reports.source_lines import SourceLines
 from gsym.reports.stacks.recognition import parse_report
 from gsym.server.bodies import SpooledBodies, request_body
-from gsym.server.dumps import DumpReader
 from gsym.server.errors import HttpError, answered, in_time, number_in, private_response
-from gsym.server.page_records import module_shown, shown
+from gsym.server.modules import child_limits
+from gsym.server.service import Service
+from gsym.store.entries import Entry
 from gsym.store.listing import StoreListing
 from gsym.store.loose_files import LooseFiles
 
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from starlette.responses import Response
-    from starlette.types import Message
-
-    from gsym.memory.stack_parts import ParsedReport
-    from gsym.modules.key import ModuleKey
-    from gsym.reports.report import Report
-    from gsym.server.service import Service
-
+_MOST_RUNS = 16
+_MOST_OF_NAME = 4  # stored modules of one name, of which one may be that of the dump
+_INVALID = "reading the dump had an invalid result"
+_LONGEST_TEXT = 4096  # characters of a name or a path, which may be hostile
 _MOST_BYTES = 4  # of a character
 _LONGEST_NAME = 1000
 _MOST_CHOICES = 1000
@@ -51,6 +68,125 @@ REPORT_PARAMETERS = {
     "context": "source lines to add before and after that of each call, up to 20",
     "parts": "true: the answer also has the texts between the frames",
 }
+_LEVELS = ("names of functions", "source lines", "inlined calls")
+
+
+class Frame(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """Fields of a `StackFrame`."""
+
+    text: str
+    module: Annotated[int, Meta(ge=-1)]
+    address: int
+    base: Literal["image", "link", "file"]
+    is_return: bool
+    stack: Annotated[int, Meta(ge=0)]
+    trust: str
+
+
+class Stacks(msgspec.Struct, forbid_unknown_fields=True):
+    """The stacks of a dump: a `ParsedReport` as the confined process wrote it."""
+
+    form: str
+    reason: str
+    notes: list[str]
+    stacks: list[tuple[str, bool, str, int, tuple[tuple[str, int], ...], str]]
+    modules: list[Annotated[list[str], Meta(min_length=6, max_length=6)]]
+    parts: list[str | Frame]
+
+    def report(self) -> ParsedReport:
+        """The report."""
+        for each in self.parts:
+            if isinstance(each, Frame) and not (
+                each.module < len(self.modules)
+                and 0 <= each.address < UINT64_END
+                and each.stack < len(self.stacks)
+            ):
+                raise FormatError(_INVALID)
+        return ParsedReport(
+            self.form,
+            tuple(
+                each
+                if isinstance(each, str)
+                else StackFrame(**msgspec.structs.asdict(each))
+                for each in self.parts
+            ),
+            tuple(
+                StackModule(row[0], ModuleKey(*row[2:]), path=row[1])
+                for row in self.modules
+            ),
+            notes=tuple(self.notes),
+            stacks=tuple(StackHeading(*each) for each in self.stacks),
+            reason=self.reason,
+        )
+
+
+class _Answer(msgspec.Struct):
+    file: str
+    report: Stacks | None = None
+    wanted: list[Annotated[list[str], Meta(min_length=6, max_length=6)]] = []
+
+
+class AttemptShown(msgspec.Struct):
+    """An attempt to get a module from a source; see `gsym.modules.key.Attempt`."""
+
+    source: str
+    outcome: str
+    detail: str
+    seconds: float
+    size: int
+
+
+class ModuleShown(msgspec.Struct):
+    """A module of the store."""
+
+    debug_file: str  # name of the file with debug information
+    debug_id: str  # digits of the GUID and the age
+    code_file: str  # name of the binary if it differs
+    code_id: str  # build id, LC_UUID, or time stamp and image size
+    os: str  # "Linux", "mac" or "windows"
+    architecture: str  # such as "x86_64"
+    size: int  # total bytes of its files
+    functions: int  # number of functions; 0 if it is not converted yet
+    level: str  # the detail of its symbols
+    source: str  # origin of the debug information
+    added: float  # seconds since 1970
+    is_incomplete: bool  # whether files with debug information could not be read
+
+
+def attempts_shown(attempts: Iterable[Attempt]) -> list[AttemptShown]:
+    """The attempts to get a module."""
+    return [
+        AttemptShown(shown(source), outcome, shown(detail), seconds, size)
+        for source, outcome, detail, seconds, size in attempts
+    ]
+
+
+def shown(text: str) -> str:
+    """Valid text of limited length."""
+    if len(text) > _LONGEST_TEXT:
+        text = text[: _LONGEST_TEXT - 1] + "…"
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def module_shown(entry: Entry) -> ModuleShown:
+    """An entry of a store."""
+    known, quality = entry.identity, entry.quality
+    return ModuleShown(
+        debug_file=shown(known.debug_file),
+        debug_id=known.debug_id,
+        code_file=shown(known.code_file),
+        code_id=known.code_id,
+        os=shown(known.os),
+        architecture=shown(known.architecture),
+        size=entry.size,
+        functions=quality.functions,
+        level=_LEVELS[min(max(quality.level, 0), len(_LEVELS) - 1)]
+        if quality.functions
+        else "not converted yet",
+        source=shown(entry.source),
+        added=entry.added,
+        is_incomplete=bool(entry.missing),
+    )
 
 
 class ReportQuery(msgspec.Struct):
@@ -61,6 +197,8 @@ class ReportQuery(msgspec.Struct):
     choices: dict[int, str] = {}
     load_addresses: dict[str, int] = {}  # where modules start in the process, by name
     context: int = 0  # number of source lines before and after that of each call
+    has_parts: bool = False  # whether the answer has the texts between frames as well
+    has_attempts: bool = True  # whether it says where modules were searched for
 
 
 def read_query(query: Any) -> ReportQuery:
@@ -70,6 +208,7 @@ def read_query(query: Any) -> ReportQuery:
         HttpError: One is invalid.
     """
     found = ReportQuery(query.get("module", "").strip()[:_LONGEST_NAME])
+    found.has_parts = query.get("parts") == "true"
     context = query.get("context", "0")
     if not (context.isascii() and context.isdigit()):
         raise HttpError(400, "context is not a number")
@@ -102,12 +241,13 @@ class Reports:
         self.listing: StoreListing | None = (
             StoreListing(store, folders) if store is not None else None
         )
-        self._reader = DumpReader(service.settings, service.symbolizer, self.listing)
+        most = service.settings.limits.max_dump_inflated
+        self._limits = child_limits(service.settings, most)
         self._bodies = SpooledBodies(service, service.settings.limits.max_dumps)
         self._roots = SourceRoots(service.settings.source_roots)
 
-    async def of_text(self, text: str, query: ReportQuery) -> tuple[ReportWork, Report]:
-        """The work for a text, and its result.
+    async def of_text(self, text: str, query: ReportQuery) -> dict[str, Any]:
+        """The answer for a text.
 
         Raises:
             HttpError: The text is too long.
@@ -123,10 +263,8 @@ class Reports:
         stack = await self._service.opening.run(parse)
         return await self._of_stack(stack, query)
 
-    async def of_body(
-        self, request: Request, query: ReportQuery
-    ) -> tuple[ReportWork, Report]:
-        """The work for the report in the body of a request, and its result.
+    async def of_body(self, request: Request, query: ReportQuery) -> dict[str, Any]:
+        """The answer for the report in the body of a request.
 
         Raises:
             HttpError: The body is too large or damaged.
@@ -138,15 +276,12 @@ class Reports:
         is_dump = head.startswith(MAGIC) or is_core(head) or has_microdump(head)
         if is_compressed or is_dump:
             return await self._of_dump(sent, query)
-        service = self._service
-        limit = service.settings.limits.max_paste * _MOST_BYTES
-        async with request_body(sent, service, limit) as body:
+        limit = limits.max_paste * _MOST_BYTES
+        async with request_body(sent, self._service, limit) as body:
             text = body.decode("utf-8", "replace")
         return await self.of_text(text, query)
 
-    async def _of_dump(
-        self, request: Request, query: ReportQuery
-    ) -> tuple[ReportWork, Report]:
+    async def _of_dump(self, request: Request, query: ReportQuery) -> dict[str, Any]:
         service, limits = self._service, self._service.settings.limits
         with answered():
             sizes = limits.max_dump, limits.max_dump
@@ -159,12 +294,60 @@ class Reports:
                     return await self._of_stack(found, query)
 
     def _read(self, path: str, folder: str) -> ParsedReport | str:
-        """The stacks of a dump, or a text that was compressed."""
-        found = self._reader.read(path, folder)
-        if not isinstance(found, str):
-            return found
+        """The stacks of a dump in *folder*, or a text that was compressed."""
+        places: dict[str, Iterator[str]] = {}
+        files: dict[str, list[str]] = {}
+        answer = self._run(path, folder, files)
+        for _ in range(_MOST_RUNS):
+            is_more = False
+            for row in answer.wanted:
+                name = module_name(row)
+                if name not in places:
+                    places[name] = self._files(ModuleKey(*row[2:]), row[0])
+                file = next(places[name], None)
+                if file is not None:
+                    files.setdefault(name, []).append(file)
+                    is_more = True
+            if not is_more:
+                break
+            answer = self._run(answer.file, folder, files)
+        if answer.report is None:
+            return self._text(answer.file)
+        return answer.report.report()
+
+    def _run(self, path: str, folder: str, files: dict[str, list[str]]) -> _Answer:
+        order = {
+            "path": path,
+            "folder": folder,
+            "files": files,
+            "most_inflated": self._service.settings.limits.max_dump_inflated,
+        }
+        known = {each: None for several in files.values() for each in several}
+        there = [os.path.realpath(each) for each in known if os.path.isfile(each)]
+        found = run_confined(
+            *("dump", order, folder, self._limits),
+            inputs=[path],
+            companions=there,
+            readable=list(known),
+        )
+        try:
+            answer = msgspec.convert(found, _Answer)
+        except msgspec.ValidationError:
+            raise FormatError(_INVALID) from None
+        if not is_file_in(answer.file, folder):
+            raise FormatError(_INVALID)
+        return answer
+
+    def _files(self, key: ModuleKey, name: str) -> Iterator[str]:
+        """The files of a module that may have its code."""
+        yield from (each.path for each in self._service.symbolizer.binaries(key))
+        if self.listing is not None and not (key.debug_id or key.code_id):
+            for entry in islice(self.listing.named(name), _MOST_OF_NAME):
+                yield from entry.originals.values()
+
+    def _text(self, path: str) -> str:
         limit = self._service.settings.limits.max_paste * _MOST_BYTES
-        with open(found, "rb") as file:
+        with open(path, "rb") as file:
             text = file.read(limit + 1)
         if len(text) > limit:
             raise LimitError(f"please limit a report to <= {limit} bytes")
@@ -172,7 +355,7 @@ class Reports:
 
     async def _of_stack(
         self, stack: ParsedReport, query: ReportQuery
-    ) -> tuple[ReportWork, Report]:
+    ) -> dict[str, Any]:
         service = self._service
 
         def prepare() -> ReportWork:
@@ -186,7 +369,8 @@ class Reports:
             wanted = [module for module in work.modules if module.key is not None]
             await service.opening.open_all(wanted)
             used += [each.module for each in wanted if each.module is not None]
-            return work, await service.run(self._answer, work, query.context)
+            report = await service.run(self._answer, work, query.context)
+        return await service.run(self._record, work, report, query)
 
     def _answer(self, work: ReportWork, context: int) -> Report:
         report = work.answer()
@@ -201,13 +385,8 @@ class Reports:
         sources = partial(work.sources, reads_binaries=False)
         return SourceLines(read, context, sources).added(report)
 
-    def record(
-        self,
-        work: ReportWork,
-        report: Report,
-        *,
-        has_parts: bool = False,
-        has_attempts: bool = True,
+    def _record(
+        self, work: ReportWork, report: Report, query: ReportQuery
     ) -> dict[str, Any]:
         """The answer: `Report.to_dict`, and what a server knows in addition."""
         record = report.to_dict(shown, self._service.path_map or str)
@@ -215,9 +394,9 @@ class Reports:
             module["path"] = ""  # of a file of this machine
             candidates = named.candidates[:_MOST_CANDIDATES]
             module["candidates"] = [module_shown(each) for each in candidates]
-            if not has_attempts:
+            if not query.has_attempts:
                 module |= {"attempts": [], "reason": module["reason"] and "not found"}
-        if has_parts:
+        if query.has_parts:
             record |= {"parts": report.parts, "verbatim": report.is_verbatim}
         return record
 
@@ -245,16 +424,8 @@ def report_routes(service: Service) -> list[Route]:
 
     async def symbolicate(request: Request) -> Response:
         query = read_query(request.query_params)
-        work, report = await reports.of_body(request, query)
-        return await service.run(answer, work, report, request.query_params)
-
-    def answer(work: ReportWork, report: Report, query: Mapping[str, str]) -> Response:
-        record = reports.record(
-            work,
-            report,
-            has_parts=query.get("parts") == "true",
-            has_attempts=service.settings.module_errors,
-        )
-        return private_response(record)
+        query.has_attempts = service.settings.module_errors
+        record = await reports.of_body(request, query)
+        return await service.run(private_response, record)
 
     return [Route("/symbolicate/report", symbolicate, methods=["POST"])]

@@ -7,50 +7,42 @@ requests to other servers in others: a stalled source delays only requests that 
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Thread
+from typing import Any, Protocol, TypeVar
 
-from gsym.api.answer_texts import AnswerTexts
-from gsym.api.cache_budget import CacheBudget
+from prometheus_client import Gauge
+
+from gsym.api.answer_texts import AnswerTexts, CacheBudget
 from gsym.api.request import RequestLimits
 from gsym.confined.process import watch_processes
-from gsym.modules.key import Attempt
+from gsym.modules.key import Attempt, ModuleKey
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
+from gsym.modules.symbolizer import Symbolizer
 from gsym.reports.path_map import PathMap, read_rule
 from gsym.server.admission import Origins
 from gsym.server.bodies import ByteBudget
 from gsym.server.mapped_files import MappedFiles
 from gsym.server.monitoring import Metrics
+from gsym.server.settings import Settings
 from gsym.server.tokens import Tokens
 
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from concurrent.futures import Future
-    from typing import Protocol, TypeVar
-
-    from prometheus_client import Gauge
-
-    from gsym.modules.key import ModuleKey
-    from gsym.modules.symbolizer import Symbolizer
-
-    Result = TypeVar("Result")
-
-    class WantedModule(Protocol):
-        """A module of a request, such as a `ModuleWork`."""
-
-        key: ModuleKey | None
-        module: OpenModule | None
-        seconds: float
-
-    from gsym.server.settings import Settings
-
+Result = TypeVar("Result")
 
 # Modules that are opened at a time for one request, so that others get their share.
 _MAX_PER_REQUEST = 8
 _LATE = Attempt("sources", "failed", "still searched or fetched: ask again later")
 _PATIENCE = 5.0  # seconds that a request waits for the first scan of a folder
+
+
+class WantedModule(Protocol):
+    """A module of a request, such as a `ModuleWork`."""
+
+    key: ModuleKey | None
+    module: OpenModule | None
+    seconds: float
 
 
 class Wanted:
@@ -60,6 +52,16 @@ class Wanted:
         self.key: ModuleKey | None = key
         self.module: OpenModule | None = None
         self.seconds: float = 0.0
+
+
+class OpenedModules(dict[Any, OpenModule]):
+    """The modules of a request that were opened in time, by what names them."""
+
+    def find(self, name: object) -> OpenModule:
+        """A module, without a reader if it is not there."""
+        return self.get(name) or OpenModule(None, None)
+
+    open = find
 
 
 class _Search:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Annotated, Any, cast
 
@@ -20,10 +21,6 @@ import msgspec
 
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.sizes import exact_size, read_duration, read_size
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _PREFIX = "GSYM_"
 _LIMITS = "limits"

@@ -6,35 +6,33 @@ would take longer than the answer.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
 from typing import TypeVar
 
+from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gsym.api.assembly import answer_assembly, read_assembly_request
+from gsym.api.extensions import (
+    SourceRoots,
+    answer_assembly,
+    answer_source,
+    read_assembly_request,
+    read_source_request,
+)
 from gsym.api.request import RequestError, read_v4, read_v5
 from gsym.api.response import answer_v4, answer_v5, debug_statistics
-from gsym.api.source import SourceRoots, answer_source, read_source_request
-from gsym.api.symbolication import Symbolication
+from gsym.api.symbolication import ModuleWork, Symbolication
 from gsym.errors import LimitError
 from gsym.server.bodies import HeldAnswer, request_body
 from gsym.server.errors import HttpError, http_error, in_time
 from gsym.server.mapped_files import TruncatedFileError
+from gsym.server.service import Service
 
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from starlette.datastructures import Headers
-    from starlette.requests import Request
-
-    from gsym.api.symbolication import ModuleWork
-    from gsym.server.service import Service
-
-    Body = bytes | memoryview
-    from collections.abc import Awaitable, Callable
-
-
+Body = bytes | memoryview
 _FEW_BYTES = 4096
 _FEW_FRAMES = 100
 _REPETITIONS = 10  # when a file is truncated meanwhile

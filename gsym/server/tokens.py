@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 READ, UPLOAD, REPLACE, ADMIN = "read", "upload", "replace", "admin"
 PROFILES = "profiles"

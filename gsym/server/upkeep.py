@@ -7,12 +7,16 @@ import gc
 import logging
 import os
 import time
+from collections.abc import Callable
 from functools import partial
 from threading import Event, Thread
 
 from gsym.errors import GsymError
 from gsym.server.modules import is_uploaded, store_path
+from gsym.server.settings import Settings
 from gsym.store.collection import (
+    Collection,
+    ServedTime,
     StoreLimits,
     collect,
     free_bytes,
@@ -27,11 +31,7 @@ from gsym.store.publication import remove_evicted
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gsym.server.service import Service
-    from gsym.server.settings import Settings
-    from gsym.store.collection import Collection, ServedTime
 
 _LOG = logging.getLogger("gsym.server")
 _PAUSE = 60.0  # seconds

@@ -14,16 +14,17 @@ import os
 import re
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import closing, suppress
+from functools import partial
+from typing import Any
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
-from gsym.confined.adding import (
-    is_file_in,
-    publish_described,
-    read_descriptions,
-)
+from gsym.confined.adding import is_file_in, publish_described, read_descriptions
 from gsym.confined.process import confinement_report, run_confined
 from gsym.confined.uploads import member_key
 from gsym.errors import FormatError, GsymError
@@ -35,20 +36,10 @@ from gsym.server.bodies import SpooledBodies, too_large
 from gsym.server.errors import HttpError, answered, declared_size, json_response
 from gsym.server.modules import child_limits, store_path
 from gsym.server.monitoring import FOLDER_VARIABLE
-from gsym.server.tokens import REPLACE, UPLOAD
+from gsym.server.service import Service
+from gsym.server.tokens import REPLACE, UPLOAD, Holder, Tokens
 from gsym.store.directory import Store
 from gsym.store.layout import name_problem, normal_debug_id
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from gsym.server.service import Service
-    from gsym.server.tokens import Holder, Tokens
 
 _LOG = logging.getLogger("gsym.server")
 _MEMBERS = "members"  # the folder of unpacked files
@@ -134,12 +125,9 @@ def upload_routes(service: Service) -> list[Route]:
 
 def find_confinement(service: Service) -> None:
     """Find out, once, how processes that read uploads are confined."""
-    if "confinement" not in service.facts:
-        service.facts["confinement"] = _confinement(service)
-
-
-def _confinement(service: Service) -> list[str]:
-    settings = service.settings
+    if "confinement" in service.facts:
+        return
+    settings, measures = service.settings, []
     limits = child_limits(settings, settings.limits.max_inflated)
     try:
         # If the folder of the metrics is the server's own, the next server removes it
@@ -150,8 +138,7 @@ def _confinement(service: Service) -> list[str]:
             measures = confinement_report(folder, limits)
     except (GsymError, OSError) as error:
         _LOG.error("cannot start processes that read uploads: %s", error)
-        return []
-    return measures
+    service.facts["confinement"] = measures
 
 
 def _upload_holder(request: Request, tokens: Tokens) -> Holder:
@@ -177,11 +164,7 @@ class _Uploads:
         self._bodies = SpooledBodies(service, settings.limits.max_uploads)
 
     async def receive(self, request: Request, holder: Holder) -> Upload:
-        """The result of an upload.
-
-        Raises:
-            HttpError: The upload is refused.
-        """
+        """The result of an upload; HttpError if it is refused."""
         stated = _stated_module(request.query_params)
         limit = self._settings.limits.max_upload
         declared = declared_size(request.headers)
@@ -192,17 +175,17 @@ class _Uploads:
             raise HttpError(415, title, closes=True)
         async with self._bodies.received(request, limit, declared) as folder:
             name = request.query_params.get("name", "")
-            sent = request.headers.get("content-type", ""), name, stated
-            run = self._service.opening.run
-            return await run(self._publish, holder, folder, *sent)
+            content_type = request.headers.get("content-type", "")
+            publish = partial(self._publish, holder, folder, stated)
+            return await self._service.opening.run(publish, content_type, name)
 
     def _publish(
         self,
         holder: Holder,
         folder: str,
+        stated: ModuleKey,
         content_type: str,
         name: str,
-        stated: ModuleKey,
     ) -> Upload:
         source, size = "upload", os.path.getsize(os.path.join(folder, "body"))
         with answered():
@@ -219,13 +202,14 @@ class _Uploads:
         self, folder: str, content_type: str, name: str
     ) -> tuple[list[str], list[str]]:
         """Names of the files in an upload, and URLs given instead of files."""
-        os.mkdir(os.path.join(folder, _MEMBERS))
-        limits, body = self._settings.limits, os.path.join(folder, "body")
+        members, body = (os.path.join(folder, each) for each in (_MEMBERS, "body"))
+        os.mkdir(members)
+        limits = self._settings.limits
         arguments = {
             "body": body,
             "content_type": content_type,
             "name": name or "upload",
-            "folder": os.path.join(folder, _MEMBERS),
+            "folder": members,
             "limits": [limits.max_members, limits.max_inflated],
         }
         child = self._child_limits._replace(memory=_UNPACKING_MEMORY)
@@ -318,11 +302,7 @@ class _Uploads:
 
 
 def _stated_module(query: Mapping[str, str]) -> ModuleKey:
-    """Module that the parameters of an upload state.
-
-    Raises:
-        HttpError: One is invalid.
-    """
+    """Module that the parameters of an upload state; HttpError for an invalid one."""
     given = {name: query.get(name, "") for name in STATED}
     code_id, build_id = given.pop("code_id"), given.pop("build_id")
     problem = ""

@@ -20,9 +20,11 @@ import socket
 import ssl
 import sys
 import tempfile
-from asyncio import new_event_loop
+from asyncio import AbstractEventLoop, new_event_loop
+from collections.abc import Callable, Iterator
 from functools import partial
 from glob import escape, glob
+from typing import Any
 
 import msgspec
 import uvicorn
@@ -31,23 +33,13 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from gsym.errors import GsymError
+from gsym.server.application import ReloadingApp, reloading_app
 from gsym.server.logs import log_everything
 from gsym.server.mapped_files import survive_bus_errors
 from gsym.server.monitoring import FOLDER_VARIABLE, count_death
 from gsym.server.protocol import Protocol
-from gsym.server.reloading import reloading_app
-from gsym.server.settings import SettingsError
+from gsym.server.settings import Settings, SettingsError
 from gsym.store.locking import owned_folder, remove_abandoned
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from gsym.server.reloading import ReloadingApp
-    from gsym.server.settings import Settings
-
 
 _BACKLOG = 2048
 _PASSED = 3  # the descriptor of the first socket that systemd passes

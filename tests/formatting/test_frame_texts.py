@@ -15,8 +15,8 @@ from hypothesis import given, strategies as st
 import gsym
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.api.answer_texts import AnswerTexts, clean_text, quoted
-from gsym.api.frame_texts import FrameTexts, put_stacks
 from gsym.api.request import Job, Stack
+from gsym.api.response import FrameTexts, put_stacks
 from gsym.api.symbolication import ModuleWork
 from gsym.engine.native import to_bytes, to_str
 from gsym.engine.text_buffer import TextBuffer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.api.assembly import open_binaries
+from gsym.api.extensions import open_binaries
 from gsym.arrow.modules import Modules
 from gsym.confined.symbolizer import open_symbolizer
 from gsym.conversion.identity import identify

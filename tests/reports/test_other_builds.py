@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import gsym
-from gsym.api.assembly import open_binaries
+from gsym.api.extensions import open_binaries
 from gsym.cli.main import main
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.memory.stack_parts import (

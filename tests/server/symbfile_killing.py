@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 import gsym
 from gsym.confined.confinement import ChildLimits
 from gsym.confined.symbfile_parts import assemble
-from gsym.server.symbfiles import publication as symbfile_publication
-from gsym.server.symbfiles.pending import PendingLimits, PendingUploads
+from gsym.server.settings import Limits
+from gsym.server.symbfiles import receiving as symbfile_publication
+from gsym.server.symbfiles.pending import PendingUploads
 from gsym.server.symbfiles.protocol import PartHeader
-from gsym.server.symbfiles.publication import SymbfilePublication
+from gsym.server.symbfiles.receiving import publish_symbfile
 from gsym.store.directory import Store
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
 from gsym.store.verification import verify_store
@@ -43,7 +44,7 @@ LEFT = {"unused files", "the link is broken"}
 
 def receive(store: Store, kind: str, part: int, body: bytes) -> str:
     """Take a part of two as the endpoint does; what became of it."""
-    pending = PendingUploads(store, PendingLimits(MOST, 9, 9, 1000.0))
+    pending = PendingUploads(store, Limits(max_symbfile=MOST))
     header = PartHeader(ID, part, 2, len(body))
     with store.temporary_folder() as folder:
         path = Path(folder, "part")
@@ -55,8 +56,8 @@ def receive(store: Store, kind: str, part: int, body: bytes) -> str:
             parts = upload.all_parts()
             if not parts:
                 return "stored"
-            publication = SymbfilePublication(store, ChildLimits(), MOST)
-            outcome = publication.publish(ID, kind, parts, may_replace=True)
+            what = ChildLimits(), MOST, ID, kind, parts
+            outcome = publish_symbfile(store, *what, may_replace=True)
             upload.end(("", outcome))
             return outcome
 

@@ -18,7 +18,7 @@ import pytest
 from gsym.confined.process import run_confined
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.server.file_responses import FileBody
+from gsym.server.answers import FileBody
 from gsym.server.modules import make_symbolizer
 from gsym.store.adding import add_file
 from gsym.store.directory import Store

@@ -23,7 +23,7 @@ from gsym.errors import NotFoundError
 from gsym.modules.key import ModuleKey
 from gsym.modules.resolver import Resolver
 from gsym.modules.symbolizer import Symbolizer
-from gsym.server.file_responses import TextBody, body_response
+from gsym.server.answers import TextBody, body_response
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.sources.settings import SourceOpener

@@ -11,7 +11,8 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from gsym.server.symbfiles.pending import PendingLimits, PendingUpload, PendingUploads
+from gsym.server.settings import Limits
+from gsym.server.symbfiles.pending import PendingUpload, PendingUploads
 from gsym.server.symbfiles.protocol import PartError, PartHeader
 from gsym.store.directory import Store
 from gsym.symbfile.file_id import FileId
@@ -32,7 +33,12 @@ class Receiver:
         self.store = Store(folder)
         with self.store.temporary_folder():
             pass  # it exists from now on
-        limits = PendingLimits(size, 2, 3, SECONDS)
+        limits = Limits(
+            max_symbfile=size,
+            max_pending_of_key=2,
+            max_pending_symbfiles=3,
+            symbfile_time=SECONDS,
+        )
         self.pending = PendingUploads(self.store, limits, self.clock)
 
     def open(self, owner: str = "owner", name: str = "name") -> PendingUpload:

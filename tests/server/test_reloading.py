@@ -12,8 +12,8 @@ import pytest
 
 from gsym.modules.key import ModuleKey
 from gsym.modules.symbolizer import Symbolizer
+from gsym.server.application import ReloadingApp, settings_of_modules
 from gsym.server.modules import make_symbolizer
-from gsym.server.reloading import ReloadingApp, settings_of_modules
 from gsym.server.settings import Settings
 from tests.server.running import made_settings
 
@@ -60,7 +60,7 @@ def test_a_request_in_flight_survives_a_reload(
     modules: KnownModules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The logs of this process are those of the tests.
-    monkeypatch.setattr("gsym.server.reloading.configure_logs", lambda _: None)
+    monkeypatch.setattr("gsym.server.application.configure_logs", lambda _: None)
 
     async def reload_within_a_request() -> list[dict[str, Any]]:
         app = ReloadingApp(Settings, Settings(), lambda _: Symbolizer(modules))
@@ -94,7 +94,7 @@ def test_a_request_in_flight_survives_a_reload(
 def test_modules_stay_open_while_in_use(
     modules: KnownModules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsym.server.reloading.configure_logs", lambda _: None)
+    monkeypatch.setattr("gsym.server.application.configure_logs", lambda _: None)
     is_closed = threading.Event()
     loaded = iter([made_settings(max_jobs=7), made_settings(max_jobs=7, max_open=7)])
     made: list[Symbolizer] = []

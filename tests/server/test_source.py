@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.api.source import SourceRoots
+from gsym.api.extensions import SourceRoots
 from gsym.modules.key import ModuleKey
 from gsym.modules.symbolizer import Symbolizer
 from gsym.server.modules import make_symbolizer

@@ -184,7 +184,7 @@ def test_a_part_can_be_repeated_after_a_disk_error(
     with running(tmp_path / "store") as server:
         with monkeypatch.context() as patch:
             patch.setattr(
-                "gsym.server.symbfiles.publication.publish_one",
+                "gsym.server.symbfiles.receiving.publish_one",
                 lambda *_, **__: raise_(error),
             )
             refused(push(server, 1, ANY), code)
@@ -287,7 +287,7 @@ def test_a_forged_answer_of_a_confined_process_is_refused(
         made.write_bytes(b"")
         return {"symbfile": str(made), **answer} if "modules" in answer else answer
 
-    target = "gsym.server.symbfiles.publication.run_confined"
+    target = "gsym.server.symbfiles.receiving.run_confined"
     with running(tmp_path / "store") as server:
         with monkeypatch.context() as patch:
             patch.setattr(target, run)

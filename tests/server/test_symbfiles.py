@@ -14,7 +14,7 @@ import pytest
 from gsym.confined.confinement import ChildLimits
 from gsym.containers.inflation import import_zstd
 from gsym.errors import FormatError, LimitError
-from gsym.server.symbfiles import publication as symbfile_publication
+from gsym.server.symbfiles import receiving as symbfile_publication
 from gsym.server.symbfiles.pending import PendingUpload
 from gsym.store.verification import verify_store
 from gsym.symbfile.columns import Range
@@ -258,7 +258,7 @@ def test_a_part_repeated_during_publication_gets_the_same_answer(
         assert may_end.wait(60)
         raise FormatError("no")
 
-    monkeypatch.setattr("gsym.server.symbfiles.publication.publish_one", publish)
+    monkeypatch.setattr("gsym.server.symbfiles.receiving.publish_one", publish)
     polled = Event()
     asked = PendingUpload.try_lock
 

@@ -10,9 +10,8 @@ import pytest
 
 pytest.importorskip("msgspec")
 
-from gsym.api.answer_texts import AnswerTexts
-from gsym.api.cache_budget import CacheBudget
-from gsym.api.frame_texts import FrameTexts
+from gsym.api.answer_texts import AnswerTexts, CacheBudget
+from gsym.api.response import FrameTexts
 from tests.formatting.test_frame_texts import ANY, START, expected, work_of, written
 
 if TYPE_CHECKING:

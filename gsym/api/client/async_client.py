@@ -6,11 +6,7 @@ import time
 from functools import partial
 
 from gsym.api.client.jobs import read_answer
-from gsym.api.client.symbolication_client import (
-    Answering,
-    Conversation,
-    check_answer,
-)
+from gsym.api.client.symbolication_client import Conversation, check_answer
 from gsym.errors import SourceError, UnsupportedError
 from gsym.net.retry import RetryableError
 from gsym.net.server_connection import failures
@@ -89,17 +85,16 @@ class AsyncSymbolicationClient:
 
     async def answer(self, request: Any) -> dict[str, Any]:
         """Response as JSON of version 5; `{"error": reason}` for a refused job."""
-        answering = Answering(self._conversation, request)
-        while (asked := answering.next_request()) is not None:
-            answering.take(*await self._post(*asked))
-        return answering.results()
+        exchange, answer = self._conversation.exchange(request), None
+        while True:
+            try:
+                asked = exchange.send(answer)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            answer = await self._post(*asked)
 
     async def _post(self, path: str, payload: object) -> tuple[int, Any]:
-        """Status and JSON of the response, after waits and retries.
-
-        Raises:
-            ServerError: The server does not respond, or redirects.
-        """
+        """Status and JSON of the response, after waits and retries; or ServerError."""
         sending = self._conversation.sending(path, payload)
         with failures(str(sending.address)):
             while True:
@@ -110,11 +105,7 @@ class AsyncSymbolicationClient:
                 await anyio.sleep(wait)
 
     async def _ask(self, sending: Sending) -> tuple[int, Any]:
-        """Status and JSON of the answer to one request.
-
-        Raises:
-            SourceError: The server does not respond, or redirects.
-        """
+        """Status and JSON of the answer to one request; or SourceError."""
         address, headers, body, until, _ = sending
         most = self._conversation.settings.most_bytes
         sent = request_headers(address, headers)

@@ -6,13 +6,11 @@ with more frames than a request may have is split between or within stacks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from gsym.errors import ServerError
 from gsym.records import NamedTuple
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 
 class Piece(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import random
 import time
-from functools import partial
 
 from gsym.arguments import text_of
 from gsym.errors import GsymError, SourceError
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from gsym.net.connections import Answer
+
+    # the result, the seconds to wait as the server asks, and what the part became
+    _Attempt = tuple[str, float, "PartOutcome"]
 
 
 class UploadSettings(NamedTuple):
@@ -68,16 +70,7 @@ class PartOutcome(NamedTuple):
     uuid: str = ""  # identifies the failure in the log of the server, or ""
 
 
-class _Attempt(NamedTuple):
-    """The result of an attempt."""
-
-    result: str  # _ARRIVED, _LATER, _REFUSED or _UNUSABLE
-    status: int = 0  # HTTP status; 0 without a response
-    reason: str = ""  # why the part did not arrive, or ""
-    uuid: str = ""  # identifies the failure in the log of the server, or ""
-    wait: float = 0.0  # seconds to wait before the next attempt, as the server asks
-
-
+# The results of an attempt.
 _ARRIVED = "arrived"
 _LATER = "later"
 _REFUSED = "refused"
@@ -142,11 +135,15 @@ class SymbfileClient(ServerClient):
 
         A part that is refused or cannot be read does not stop the others.
         """
+        tell = progress or (lambda _done, _total: None)
         total = sum(part.size for part in parts)
         done = 0
         outcomes = []
         for part in parts:
-            sent = partial(_report, progress, done, total)
+
+            def sent(size: int, before: int = done) -> None:
+                tell(before + size, total)
+
             outcomes.append(self._send(part, sent))
             done += part.size
         return outcomes
@@ -154,14 +151,15 @@ class SymbfileClient(ServerClient):
     def _send(self, part: UploadPart, sent: Callable[[int], object]) -> PartOutcome:
         if self.stopped:
             return PartOutcome(part, arrived=False, reason=f"not sent: {self.stopped}")
-        settings, number, last = self._settings, 0, _Attempt(_LATER)
+        number, result, wait = 0, _LATER, 0.0
+        outcome = PartOutcome(part, arrived=False)
 
         def attempt() -> None:
-            nonlocal number, last
+            nonlocal number, result, wait, outcome
             number += 1
-            last = self._attempt(part, sent)
-            if last.result == _LATER:
-                raise RetryableError(last.reason, wait=last.wait)
+            result, wait, outcome = self._attempt(part, sent)
+            if result == _LATER:
+                raise RetryableError(outcome.reason, wait=wait)
 
         try:
             retry(attempt, Attempts(self._policy), self._sleep)
@@ -169,14 +167,13 @@ class SymbfileClient(ServerClient):
             pass  # the last attempt says why
         except (GsymError, OSError) as error:
             return PartOutcome(part, arrived=False, reason=str(error), attempts=number)
-        status, reason = last.status, last.reason
-        if last.wait > settings.longest_wait:
-            reason += f", which asks to wait {last.wait:.0f} s"
-        is_over = last.result == _LATER and status != _INTERNAL
-        if last.result == _UNUSABLE or is_over:
+        reason = outcome.reason
+        if wait > self._settings.longest_wait:
+            reason += f", which asks to wait {wait:.0f} s"
+        is_over = result == _LATER and outcome.status != _INTERNAL
+        if result == _UNUSABLE or is_over:
             self.stopped = reason
-        is_there = last.result == _ARRIVED
-        return PartOutcome(part, is_there, reason, number, status, last.uuid)
+        return outcome._replace(reason=reason, attempts=number)
 
     def _attempt(self, part: UploadPart, sent: Callable[[int], object]) -> _Attempt:
         headers = part_headers(part, self._secret)
@@ -184,35 +181,39 @@ class SymbfileClient(ServerClient):
         body = file_pieces(part.path, part.size, sent)
         try:
             with self._ask(ENDPOINTS[part.kind], headers, body, until) as answer:
-                return self._judge(answer)
+                return self._judge(part, answer)
         except SourceError as error:
             result = _LATER if isinstance(error, RetryableError) else _UNUSABLE
-            return _Attempt(result, error.status, self._shown(error.reason))
+            reason = self._shown(error.reason)
+            return (
+                result,
+                0.0,
+                PartOutcome(part, arrived=False, reason=reason, status=error.status),
+            )
 
-    def _judge(self, answer: Answer) -> _Attempt:
+    def _judge(self, part: UploadPart, answer: Answer) -> _Attempt:
         status, fields = answer.status, answer.headers
         wait = read_retry_after(fields.get("retry-after", "")) or 0.0
+        uuid = ""
         try:
             said = read_answer(read_body(answer, _MOST_ANSWER))
         except (SourceError, ValueError) as error:
             reason = f"HTTP status {status}, unexpected answer: {error}"
             # A page with status 200 may come from a proxy.
             result = _LATER if status in _OK else _result(status)
-            return _Attempt(result, status, self._shown(reason), wait=wait)
-        if status in _OK and said.success:
-            return _Attempt(_ARRIVED, status)
-        result = _result(said.status if status in _OK else status)
-        code = f": error {said.code}" if said.code else ""
-        text = f": {said.text}" if said.text else ""
-        reason = self._shown(f"HTTP status {status}{code}{text}")
-        return _Attempt(result, status, reason, self._shown(said.uuid), wait)
-
-
-def _report(
-    progress: Callable[[int, int], None] | None, before: int, total: int, sent: int
-) -> None:
-    if progress is not None:
-        progress(before + sent, total)
+        else:
+            if status in _OK and said.success:
+                return _ARRIVED, 0.0, PartOutcome(part, arrived=True, status=status)
+            result = _result(said.status if status in _OK else status)
+            code = f": error {said.code}" if said.code else ""
+            text = f": {said.text}" if said.text else ""
+            reason, uuid = f"HTTP status {status}{code}{text}", self._shown(said.uuid)
+        reason = self._shown(reason)
+        return (
+            result,
+            wait,
+            PartOutcome(part, arrived=False, reason=reason, status=status, uuid=uuid),
+        )
 
 
 def _result(status: int) -> str:

@@ -14,13 +14,7 @@ from gsym.api.client import jobs
 from gsym.arguments import refusal, text_of
 from gsym.errors import ServerError
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import (
-    Attempts,
-    RetryableError,
-    RetryPolicy,
-    check_later,
-    retry,
-)
+from gsym.net.retry import Attempts, RetryableError, RetryPolicy, check_later, retry
 from gsym.net.server_connection import (
     ServerClient,
     failures,
@@ -32,11 +26,13 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from typing import Any
 
     from gsym.net.connections import Answer
     from gsym.net.web_address import WebAddress
+
+    Exchange = Generator[tuple[str, object], Any, dict[str, Any]]
 
 
 class ClientSettings(NamedTuple):
@@ -146,18 +142,6 @@ class Conversation:
         attempts = Attempts(policy, until, tell)
         return Sending(address, headers, body, until, attempts)
 
-    def use_older(self, status: int, asked: str) -> None:
-        """Continue with version 4, as the server lacks the path *asked*.
-
-        Raises:
-            ServerError: The server lacks that too.
-        """
-        if asked == _VERSION_4:
-            self.path = _VERSION_5
-            reason = f"HTTP status {status}: no symbolication API"
-            raise ServerError(reason, path=str(self.address))
-        self.path = _VERSION_4
-
     def read(self, answer: Answer) -> tuple[int, Any]:
         """Status and JSON of an answer.
 
@@ -173,80 +157,73 @@ class Conversation:
                 return status, None
             raise RetryableError(f"HTTP status {status} without JSON") from None
 
+    def exchange(self, request: Any) -> Exchange:
+        """Yield path and payload of each request that answers the jobs of *request*.
 
-class Answering:
-    """The requests for the jobs of one request, and their results.
+        Each is sent status and JSON of its answer, which is none after which
+        `check_later` asks again. The JSON may be None for 404, 405 or 410.
 
-    Args:
-        conversation: With the server.
-        request: As for `SymbolicationClient.symbolicate`.
-
-    Raises:
-        ValueError: It is not a request of the API.
-    """
-
-    def __init__(self, conversation: Conversation, request: Any) -> None:
-        asked, settings = jobs.read_jobs(request), conversation.settings
-        pieces = list(jobs.cut_jobs(asked, settings.most_frames))
-        groups = jobs.group_pieces(pieces, settings.most_jobs, settings.most_frames)
-        self._conversation = conversation
-        self._waiting = deque(groups)
-        self._batch: list[jobs.Piece] = []  # what was asked last
-        self._path = ""  # where; other tasks may change that of the conversation
-        self._assembly = jobs.Assembly(len(asked))
-
-    def next_request(self) -> tuple[str, object] | None:
-        """Path and payload of the next request; None after the last one."""
-        is_old = self._conversation.path == _VERSION_4
-        while self._waiting:
-            batch = self._waiting.popleft()
-            batch = [each for each in batch if not self._assembly.is_refused(each)]
-            if is_old and len(batch) > 1:
-                self._ask_instead([[piece] for piece in batch])
-            elif batch:
-                self._batch, self._path = batch, self._conversation.path
-                payloads = [piece.payload for piece in batch]
-                if is_old:
-                    return _VERSION_4, {**payloads[0], "version": 4}
-                return _VERSION_5, {"jobs": payloads, "version": 5}
-        return None
-
-    def take(self, status: int, body: Any) -> None:
-        """Take the answer to that request.
-
-        It is none after which `check_later` asks again. The JSON may be None for 404,
-        405 or 410.
+        Returns:
+            The response as JSON of version 5.
 
         Raises:
-            ServerError: It is not usable.
+            ServerError: An answer is not usable.
+            ValueError: *request* is not a request of the API.
         """
-        batch, conversation = self._batch, self._conversation
+        asked, settings = jobs.read_jobs(request), self.settings
+        pieces = list(jobs.cut_jobs(asked, settings.most_frames))
+        waiting = deque(
+            jobs.group_pieces(pieces, settings.most_jobs, settings.most_frames)
+        )
+        assembly = jobs.Assembly(len(asked))
+        while waiting:
+            batch = [
+                each for each in waiting.popleft() if not assembly.is_refused(each)
+            ]
+            path = self.path  # other tasks may change it meanwhile
+            if path == _VERSION_4 and len(batch) > 1:
+                waiting.extendleft([piece] for piece in reversed(batch))
+            elif batch:
+                payloads = [piece.payload for piece in batch]
+                payload = {"jobs": payloads, "version": 5}
+                if path == _VERSION_4:
+                    payload = {**payloads[0], "version": 4}
+                status, body = yield path, payload
+                instead = self._taken(status, body, batch, path, assembly)
+                waiting.extendleft(reversed(instead))
+        return {"results": assembly.results()}
+
+    def _taken(
+        self,
+        status: int,
+        body: Any,
+        batch: list[jobs.Piece],
+        path: str,
+        assembly: jobs.Assembly,
+    ) -> list[list[jobs.Piece]]:
+        """Take an answer; return what is to be asked instead."""
         if status == _OK:
-            if self._path == _VERSION_4:
+            if path == _VERSION_4:
                 body = {"results": [jobs.from_version_4(batch[0], body)]}
             results = body.get("results") if isinstance(body, dict) else None
             if not isinstance(results, list) or len(results) != len(batch):
                 raise jobs.mismatch()
             for piece, result in zip(batch, results, strict=True):
-                self._assembly.take(piece, result)
-            return
+                assembly.take(piece, result)
+            return []
         if status in _ABSENT:
-            conversation.use_older(status, self._path)
-            self._ask_instead([batch])
-            return
+            if path == _VERSION_4:
+                self.path = _VERSION_5
+                reason = f"HTTP status {status}: no symbolication API"
+                raise ServerError(reason, path=str(self.address))
+            self.path = _VERSION_4
+            return [batch]
         title = body.get("title") if isinstance(body, dict) else None
         reason = title if isinstance(title, str) else f"HTTP status {status}"
         if status not in _REFUSALS:
-            place = str(conversation.address)
-            raise ServerError(f"HTTP status {status}: {reason}", path=place)
-        self._ask_instead(_without_refused(batch, status, reason, self._assembly))
-
-    def _ask_instead(self, batches: list[list[jobs.Piece]]) -> None:
-        self._waiting.extendleft(reversed(batches))
-
-    def results(self) -> dict[str, Any]:
-        """Response as JSON of version 5."""
-        return {"results": self._assembly.results()}
+            reason = f"HTTP status {status}: {reason}"
+            raise ServerError(reason, path=str(self.address))
+        return _without_refused(batch, status, reason, assembly)
 
 
 class SymbolicationClient(ServerClient):
@@ -297,17 +274,16 @@ class SymbolicationClient(ServerClient):
 
     def answer(self, request: Any) -> dict[str, Any]:
         """Response as JSON of version 5; `{"error": reason}` for a refused job."""
-        answering = Answering(self._conversation, request)
-        while (asked := answering.next_request()) is not None:
-            answering.take(*self._post(*asked))
-        return answering.results()
+        exchange, answer = self._conversation.exchange(request), None
+        while True:
+            try:
+                asked = exchange.send(answer)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            answer = self._post(*asked)
 
     def _post(self, path: str, payload: object) -> tuple[int, Any]:
-        """Status and JSON of the response, after waits and retries.
-
-        Raises:
-            ServerError: The server does not respond, or redirects.
-        """
+        """Status and JSON of the response, after waits and retries; or ServerError."""
         conversation = self._conversation
         sending = conversation.sending(path, payload)
         address, headers, body, until, attempts = sending

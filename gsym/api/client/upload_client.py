@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 from urllib.parse import quote
 
 from gsym.errors import ServerError
@@ -20,11 +22,6 @@ from gsym.net.server_connection import (
 from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path
 from gsym.store.sidecar import read_identity
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
 
 _POLICY = RetryPolicy(6, first_wait=1.0, longest_wait=300.0, needs_server=True)
 _MOST_ANSWER = 1 << 20  # bytes

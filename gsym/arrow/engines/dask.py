@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gsym.arrow.columns import plain_batch
-from gsym.arrow.rows import import_pyarrow
+from gsym.arrow.modules import Modules
+from gsym.arrow.rows import pa
 from gsym.arrow.symbolizing import symbolize as answers_of
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gsym.arrow.modules import Modules
 
 
 def symbolize(frame: Any, modules: Modules, **options: Any) -> Any:
@@ -36,7 +33,6 @@ def symbolize(frame: Any, modules: Modules, **options: Any) -> Any:
 def _answers(partition: Any, modules: Modules, options: dict[str, Any]) -> Any:
     import pandas as pd
 
-    pa = import_pyarrow()
     index = partition.index.name or "__index_level_0__"
     table = pa.Table.from_pandas(partition, preserve_index=True)
     found = plain_batch(answers_of(table.combine_chunks(), modules, **options))

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from gsym.arrow.columns import answer_column, answer_type
-from gsym.arrow.rows import import_pyarrow
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gsym.arrow.modules import Modules
+from gsym.arrow.modules import Modules
+from gsym.arrow.rows import pa
 
 
 def register(
@@ -36,7 +32,6 @@ def register(
     """
     from datafusion import udf
 
-    pa = import_pyarrow()
     symbolize = partial(answer_column, modules=modules, **options)
     inputs = [module or pa.binary_view(), address or pa.uint64()]
     context.register_udf(udf(symbolize, inputs, answer_type(), "stable", name))

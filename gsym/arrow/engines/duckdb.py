@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gsym.arrow.columns import answer_column
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gsym.arrow.modules import Modules
+from gsym.arrow.modules import Modules
 
 _ANSWER = (
     "STRUCT(stack STRUCT(name VARCHAR, path VARCHAR, line UINTEGER, "

@@ -6,16 +6,13 @@ frame.with_columns(answer=polars.col("address").gsym.stack("build_id", modules))
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pyarrow as pa
 
 from gsym.arrow.columns import answer_column, answer_type
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gsym.arrow.modules import Modules
+from gsym.arrow.modules import Modules
 
 
 @pl.api.register_expr_namespace("gsym")

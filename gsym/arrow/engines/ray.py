@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gsym.arrow.columns import plain_batch
+from gsym.arrow.modules import Modules
 from gsym.arrow.symbolizing import symbolize as answers_of
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gsym.arrow.modules import Modules
 
 
 class _Answers:

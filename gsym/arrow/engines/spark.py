@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from gsym.arrow.columns import plain_batch
+from gsym.arrow.modules import Modules
 from gsym.arrow.symbolizing import symbolize_batches
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from gsym.arrow.modules import Modules
 
 _FRAME = (
     *(("name", "string"), ("path", "string"), ("line", "bigint")),

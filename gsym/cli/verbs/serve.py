@@ -104,8 +104,8 @@ def serve(values: Values) -> int:
 
 def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) -> int:
     from gsym.confined.process import end_processes
+    from gsym.server.application import reloading_app
     from gsym.server.modules import store_path
-    from gsym.server.reloading import reloading_app
     from gsym.server.workers import bind, check_grpc_port, check_host, check_tls, serve
     from gsym.store.layout import check_place
 

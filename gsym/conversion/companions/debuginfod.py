@@ -119,8 +119,7 @@ def _fetch(
     server: str, path: str, settings: DebuginfodSettings, build_id: bytes, target: str
 ) -> None:
     """Fetch a file of a build from a server."""
-    from gsym.net.file_server import FileServer
-    from gsym.net.transfer import Transfer
+    from gsym.net.transfer import FileServer, Transfer
     from gsym.net.web_address import read_web_address
 
     address = read_web_address(server)

@@ -44,8 +44,7 @@ def fetch_from_servers(
         Paths of fetched files in the cache. A file after which another is asked for did
         not fit, and is removed.
     """
-    from gsym.net.file_server import FileServer
-    from gsym.net.transfer import Transfer
+    from gsym.net.transfer import FileServer, Transfer
     from gsym.net.web_address import read_web_address
 
     # The user named them: they may redirect to any address, as those of debuginfod may.

@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 from gsym.errors import FormatError, SourceError, UnsupportedError
@@ -20,14 +22,7 @@ from gsym.net.server_connection import read_body
 from gsym.net.web_address import read_web_address
 from gsym.server.errors import HttpError
 from gsym.server.otlp.status import PROTOBUF, status_text
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gsym.net.web_address import WebAddress
-    from gsym.server.settings import Settings
-
+from gsym.server.settings import Settings
 
 _LOG = logging.getLogger("gsym.server")
 METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
@@ -57,14 +52,9 @@ class Collector:
 
     def __init__(self, url: str, seconds: float) -> None:
         scheme = urlsplit(url).scheme
-        self._sender: _HttpSender | _GrpcSender
-        if scheme in _GRPC:
-            self._sender = _GrpcSender(url, seconds, is_secure=_GRPC[scheme])
-            self.name: str = url
-        else:
-            address = read_web_address(url)
-            self._sender = _HttpSender(address, seconds)
-            self.name = str(address)
+        make = _grpc_sender if scheme in _GRPC else _http_sender
+        self.name: str
+        self.name, self._send, self._close = make(url, seconds)
         self._was_reached = True
         self.threads: ThreadPoolExecutor = ThreadPoolExecutor(_THREADS, "gsym-forward")
 
@@ -75,7 +65,7 @@ class Collector:
             HttpError: 400 or 413: it refused the request; 503: it may take it later.
         """
         try:
-            answer = self._sender.send(data)
+            answer = self._send(data)
         except SourceError as error:
             if self._was_reached:
                 _LOG.error("profiles are not forwarded: %s", error.reason)
@@ -92,7 +82,7 @@ class Collector:
     def close(self) -> None:
         """End the threads, and close the connections."""
         self.threads.shutdown(wait=False, cancel_futures=True)
-        self._sender.close()
+        self._close()
 
 
 def open_collector(settings: Settings) -> Collector | None:
@@ -112,20 +102,21 @@ def open_collector(settings: Settings) -> Collector | None:
         raise ValueError(f"setting 'forward_profiles': {error}") from None
 
 
-class _HttpSender:
-    """Sends by HTTP."""
+# The name of a collector for people, and functions: one sends a message and returns the
+# answer, the other one closes the connections.
+_Sender = tuple[str, Callable[[bytes], bytes], Callable[[], None]]
 
-    def __init__(self, address: WebAddress, seconds: float) -> None:
-        self._address = address
-        self._seconds = seconds
-        limits = TransferLimits(header_seconds=seconds, idle_seconds=seconds)
-        self._connections = open_connections("forward_profiles", limits)
 
-    def send(self, data: bytes) -> bytes:
+def _http_sender(url: str, seconds: float) -> _Sender:
+    address = read_web_address(url)
+    limits = TransferLimits(header_seconds=seconds, idle_seconds=seconds)
+    connections = open_connections("forward_profiles", limits)
+
+    def send(data: bytes) -> bytes:
         headers = [("Content-Type", PROTOBUF), ("Content-Length", str(len(data)))]
-        until = time.monotonic() + self._seconds
-        with self._connections.ask(
-            self._address, headers, body=data, is_trusted=True, until=until
+        until = time.monotonic() + seconds
+        with connections.ask(
+            address, headers, body=data, is_trusted=True, until=until
         ) as answer:
             body = read_body(answer, _MAX_ANSWER)
         if answer.status in _ACCEPTED:
@@ -136,11 +127,10 @@ class _HttpSender:
                 text = status_text(body)
             raise HttpError(answer.status, _REFUSAL + f": {text[:1000]}" * bool(text))
         wait = read_retry_after(answer.headers.get("retry-after", ""))
-        reason = f"{self._address}: HTTP status {answer.status}"
+        reason = f"{address}: HTTP status {answer.status}"
         raise RetryableError(reason, wait=wait)
 
-    def close(self) -> None:
-        self._connections.close()
+    return str(address), send, connections.close
 
 
 def import_grpc(user: str) -> Any:
@@ -160,29 +150,23 @@ def import_grpc(user: str) -> Any:
     return grpc
 
 
-class _GrpcSender:
-    """Sends by gRPC."""
+def _grpc_sender(url: str, seconds: float) -> _Sender:
+    grpc, parts = import_grpc("forward_profiles"), urlsplit(url)
+    is_plain = parts.netloc and "@" not in parts.netloc and not parts.path
+    if not is_plain or not parts.port:
+        raise ValueError("expected grpc://HOST:PORT")
+    options = [("grpc.max_receive_message_length", _MAX_ANSWER)]
+    if _GRPC[parts.scheme]:
+        credentials = grpc.ssl_channel_credentials()
+        channel = grpc.secure_channel(parts.netloc, credentials, options=options)
+    else:
+        channel = grpc.insecure_channel(parts.netloc, options=options)
+    export, codes = channel.unary_unary(METHOD), grpc.StatusCode
 
-    def __init__(self, url: str, seconds: float, *, is_secure: bool) -> None:
-        grpc = self._grpc = import_grpc("forward_profiles")
-        parts = urlsplit(url)
-        is_plain = parts.netloc and "@" not in parts.netloc and not parts.path
-        if not is_plain or not parts.port:
-            raise ValueError("expected grpc://HOST:PORT")
-        self._target, self._seconds = parts.netloc, seconds
-        options = [("grpc.max_receive_message_length", _MAX_ANSWER)]
-        place: list[Any] = [self._target]
-        if is_secure:
-            place.append(grpc.ssl_channel_credentials())
-        make = grpc.secure_channel if is_secure else grpc.insecure_channel
-        self._channel = make(*place, options=options)
-        self._export = self._channel.unary_unary(METHOD)
-
-    def send(self, data: bytes) -> bytes:
-        codes = self._grpc.StatusCode
+    def send(data: bytes) -> bytes:
         try:
-            return bytes(self._export(data, timeout=self._seconds))
-        except self._grpc.RpcError as error:
+            return bytes(export(data, timeout=seconds))
+        except grpc.RpcError as error:
             code, text = error.code(), error.details() or ""
             keys = {each.key for each in error.trailing_metadata() or ()}
         title = f"{_REFUSAL}: {text[:1000]}"
@@ -191,7 +175,6 @@ class _GrpcSender:
         # Without a time to retry after, it would not take the request later either.
         if code == codes.RESOURCE_EXHAUSTED and _DETAILS not in keys:
             raise HttpError(413, title)
-        raise RetryableError(f"grpc://{self._target}: {code.name}: {text[:1000]}")
+        raise RetryableError(f"grpc://{parts.netloc}: {code.name}: {text[:1000]}")
 
-    def close(self) -> None:
-        self._channel.close()
+    return url, send, channel.close

@@ -6,21 +6,22 @@ metrics are those of HTTP.
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterable
+from typing import Any
 from urllib.parse import unquote
 
+from starlette.types import ASGIApp
+
+from gsym.net import import_httpx2
 from gsym.server.otlp.forwarding import METHOD, import_grpc
 from gsym.server.otlp.receiving import PATH
 from gsym.server.otlp.status import PROTOBUF, code_of, status_message, status_text
+from gsym.server.settings import Settings
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+    import httpx2
 
-    from starlette.types import ASGIApp, Message
-
-    from gsym.server.settings import Settings
 
 _OK = 200
 _STREAMS = 32  # calls of a connection at a time; the client keeps others back
@@ -41,6 +42,7 @@ class GrpcService:
         self._app = app
         self._settings = settings
         self._grpc = import_grpc("grpc_port")
+        self._http = import_httpx2("grpc_port")
         self._server: Any = None
 
     async def start(self) -> int:
@@ -88,45 +90,22 @@ class GrpcService:
             await self._server.stop(_GRACE)
 
     async def _export(self, data: bytes, context: Any) -> bytes:
-        status, headers, body = await self._ask(data, context)
-        if status == _OK:
+        answer = await self._ask(data, context)
+        body = bytes(await answer.aread())
+        if answer.status_code == _OK:
             return body
-        is_ours = headers.get("content-type") == PROTOBUF
-        title = body.decode("utf-8", "replace")
-        if is_ours:
-            title = status_text(body)
-        details = body if is_ours else status_message(status, title, headers)
+        is_ours = answer.headers.get("content-type") == PROTOBUF
+        title = status_text(body) if is_ours else body.decode("utf-8", "replace")
+        details = body
+        if not is_ours:
+            details = status_message(answer.status_code, title, answer.headers)
         context.set_trailing_metadata(((_DETAILS, details),))
-        code = getattr(self._grpc.StatusCode, code_of(status)[1])
+        code = getattr(self._grpc.StatusCode, code_of(answer.status_code)[1])
         await context.abort(code, title)
         raise AssertionError  # it does not return
 
-    async def _ask(
-        self, data: bytes, context: Any
-    ) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body of the application's answer."""
-        found: dict[str, Any] = {"status": 500, "headers": ()}
-        parts: list[bytes] = []
-        messages = [{"type": "http.request", "body": data, "more_body": False}]
-
-        async def receive() -> Message:
-            if messages:
-                return messages.pop()
-            return await asyncio.Future()  # the call ends first
-
-        async def send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                found.update(message)
-            parts.append(bytes(message.get("body", b"")))
-
-        await self._app(self._scope(context, len(data)), receive, send)
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1")
-            for name, value in found["headers"]
-        }
-        return found["status"], headers, b"".join(parts)
-
-    def _scope(self, context: Any, size: int) -> dict[str, Any]:
+    async def _ask(self, data: bytes, context: Any) -> httpx2.Response:
+        """The application's answer."""
         metadata: Iterable[tuple[str, Any]] = context.invocation_metadata() or ()
         headers = [
             (name.encode("latin-1"), value.encode("latin-1", "replace"))
@@ -134,22 +113,13 @@ class GrpcService:
             if isinstance(value, str) and not name.startswith(_NOT_PASSED)
         ]
         headers.append((b"content-type", PROTOBUF.encode()))
-        headers.append((b"content-length", str(size).encode()))
-        return {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "2",
-            "method": "POST",
-            "scheme": "https" if self._settings.tls_certificate else "http",
-            "path": PATH,
-            "raw_path": PATH.encode(),
-            "root_path": "",
-            "query_string": b"",
-            "headers": headers,
-            "client": _address(context.peer()),
-            "server": (self._settings.host, self._settings.grpc_port),
-            "state": {},
-        }
+        scheme = "https" if self._settings.tls_certificate else "http"
+        url = f"{scheme}://localhost{PATH}"
+        request = self._http.Request("POST", url, headers=headers, content=data)
+        client: Any = _address(context.peer())
+        transport = self._http.ASGITransport(self._app, client=client)
+        answer: httpx2.Response = await transport.handle_async_request(request)
+        return answer
 
 
 def _address(peer: str) -> tuple[str, int] | None:

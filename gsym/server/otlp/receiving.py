@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import nullcontext
+from typing import Any
 
 from anyio import CancelScope, move_on_after
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.containers import DEBUG_DIRECTORIES
 from gsym.errors import LimitError
 from gsym.modules.finder import Finder
-from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
 from gsym.profiles.binaries import Binaries
 from gsym.profiles.otlp_completion import OtlpCompletion
@@ -25,20 +26,10 @@ from gsym.profiles.symbolizing import symbolize
 from gsym.server.bodies import request_body
 from gsym.server.errors import HttpError, answered, in_time
 from gsym.server.logs import LOGGED
-from gsym.server.otlp.forwarding import open_collector
+from gsym.server.otlp.forwarding import Collector, open_collector
 from gsym.server.otlp.status import PROTOBUF, status_response
-from gsym.server.service import Wanted
+from gsym.server.service import OpenedModules, Service, Wanted
 from gsym.server.tokens import PROFILES
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from typing import Any
-
-    from starlette.requests import Request
-
-    from gsym.modules.key import ModuleKey
-    from gsym.server.otlp.forwarding import Collector
-    from gsym.server.service import Service
 
 PATH = "/v1development/profiles"
 _LARGE = 1 << 20  # bytes of a request whose work takes tenths of a second and more
@@ -68,11 +59,7 @@ def profile_routes(service: Service) -> list[Route]:
 async def _answer(
     request: Request, service: Service, collector: Collector, turn: asyncio.Semaphore
 ) -> Response:
-    """The answer to a request.
-
-    Raises:
-        HttpError: It is refused, or the next collector refuses it.
-    """
+    """The answer to a request; HttpError if it, or its profile, is refused."""
     limits = service.settings.limits
     holder = service.tokens.holder(request.headers)
     if service.tokens.is_needed_to_send() and not (holder and holder.may(PROFILES)):
@@ -89,17 +76,6 @@ async def _answer(
             facts |= counts
             answer = await _forwarded(completed, service, collector)
     return Response(answer, media_type=PROTOBUF)
-
-
-class _Opened:
-    """The modules of a request that were opened in time."""
-
-    def __init__(self, wanted: list[Wanted]) -> None:
-        self._modules = {each.key: each.module for each in wanted}
-
-    def open(self, key: ModuleKey) -> OpenModule:
-        """The module, without a reader if it is not there."""
-        return self._modules.get(key) or OpenModule(None, None)
 
 
 async def _symbolized(
@@ -128,7 +104,10 @@ async def _symbolized(
         # Paths in the message are those of another machine.
         debug = (Folder(each, by_build_id=True) for each in DEBUG_DIRECTORIES)
         binaries = Binaries(Finder([*service.binary_folders, *debug]))
-        symbolize(profile, _Opened(wanted), binaries, guesses=False)
+        opened = OpenedModules(
+            (each.key, each.module) for each in wanted if each.module
+        )
+        symbolize(profile, opened, binaries, guesses=False)
         return completion.complete(service.path_map)
 
     with service.files.guarded() as used:
@@ -147,11 +126,7 @@ async def _symbolized(
 
 
 async def _forwarded(body: bytes, service: Service, collector: Collector) -> bytes:
-    """The answer of the next collector.
-
-    Raises:
-        HttpError: It refused the request, or cannot take it now.
-    """
+    """The answer of the next collector; HttpError if it does not take the profile."""
     loop, status = asyncio.get_running_loop(), 499
     try:
         answer = await loop.run_in_executor(collector.threads, collector.send, body)

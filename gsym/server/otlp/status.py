@@ -6,15 +6,12 @@ error_details.proto.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from gsym.profiles.protobuf import decode_message, message_types
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.exceptions import HTTPException
 
 PROTOBUF = "application/x-protobuf"
 _PACKAGE = "google.rpc"

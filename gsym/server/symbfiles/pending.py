@@ -5,78 +5,31 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+from typing import Any
 
-from gsym.records import NamedTuple
+from gsym.server.settings import Limits
 from gsym.server.symbfiles import protocol
+from gsym.server.symbfiles.protocol import PartHeader
+from gsym.store.directory import Store
 from gsym.store.layout import LOCKS, TEMPORARY, names_in
 from gsym.store.locking import held, remove_tree
 from gsym.writing.atomic_file import AtomicFile, sync
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
-
     from typing_extensions import Self
-
-    from gsym.server.symbfiles.protocol import PartHeader
-    from gsym.store.directory import Store
-
-
-_FINISHED_FOLDER = ".finished-symbfiles"
-
-
-class FinishedUploads:
-    """Remembers the parts of the last finished upload of each name."""
-
-    def __init__(self, store: str, seconds: float, clock: Callable[[], float]) -> None:
-        self._root = os.path.join(store, _FINISHED_FOLDER)
-        self._seconds = seconds
-        self._clock = clock
-
-    def remember(self, name: str, parts: Iterable[str]) -> None:
-        """Store the parts of a finished upload."""
-        os.makedirs(self._root, exist_ok=True)
-        path, now = os.path.join(self._root, name), self._clock()
-        with AtomicFile(path) as file:
-            file.write(json.dumps([*parts]).encode())
-        os.utime(path, (now, now))
-
-    def parts(self, name: str) -> frozenset[str]:
-        """The parts of the last finished upload, if known."""
-        path = os.path.join(self._root, name)
-        with suppress(OSError, TypeError, ValueError):  # missing or damaged
-            if not self._is_old(path):
-                with open(path, "rb") as file:
-                    return frozenset(json.load(file))
-        return frozenset()
-
-    def forget_old(self) -> None:
-        """Forget uploads that were finished too long ago."""
-        for name in names_in(self._root):
-            path = os.path.join(self._root, name)
-            with suppress(FileNotFoundError):  # removed by another process
-                if self._is_old(path):
-                    os.unlink(path)
-
-    def _is_old(self, path: str) -> bool:
-        return os.stat(path).st_mtime <= self._clock() - self._seconds
-
-
-class PendingLimits(NamedTuple):
-    """Limits of incomplete uploads."""
-
-    size: int  # total bytes of the parts of a symbfile
-    of_key: int  # incomplete uploads of one API key
-    in_all: int  # incomplete uploads of all keys
-    seconds: float  # time without a new part after which an upload is removed
 
 
 LOCK = "lock"
 _TOTAL = "of"
 _RANDOM_BYTES = 8
+_FINISHED_FOLDER = ".finished-symbfiles"
+_PENDING_FOLDER = ".symbfiles"
+_BEGINNING = "symbfiles"  # name of the lock held to start an upload
+_LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 # Time after which an upload is removed that only repeats parts of a finished one.
 _ECHO_SECONDS = 300
 
@@ -87,11 +40,9 @@ class PendingUpload:
     def __init__(self, path: str, lock: int, uploads: PendingUploads) -> None:
         self._path = path
         self._lock = lock
-        self._store = uploads.store
+        self._uploads = uploads
         self._limits = uploads.limits
-        self._finished = uploads.finished
         self._name = ".".join(path.split(os.sep)[-2:])
-        self._clock = uploads.clock
 
     def __enter__(self) -> Self:
         return self
@@ -121,7 +72,7 @@ class PendingUpload:
 
     def is_old(self) -> bool:
         """Whether it has expired."""
-        return is_old(self._path, self._limits.seconds, self._clock())
+        return self._uploads.is_old(self._path)
 
     def includes(self, header: PartHeader) -> bool:
         """Whether a part belongs to this upload, and not to another attempt."""
@@ -141,8 +92,8 @@ class PendingUpload:
             )
         if total is None and header.parts is not None:
             if max(parts, default=0) >= header.parts:
-                total_text = f"there are {header.parts} parts, from 0"
-                text = f"{total_text}, and part {max(parts)} was sent"
+                text = f"there are {header.parts} parts, from 0"
+                text += f", and part {max(parts)} was sent"
                 raise protocol.PartError(protocol.BAD_PARTS, text)
             with open(self._at(f"{_TOTAL}.{header.parts}"), "xb"):
                 self._touch()
@@ -150,7 +101,7 @@ class PendingUpload:
         if known == f"{header.part}.{digest}":
             return False
         if known is not None:
-            if known not in self._finished.parts(self._name):
+            if known not in self._uploads.finished_parts(self._name):
                 text = (
                     f"part {header.part} was already sent with other bytes: finish "
                     "that upload, or start one with another number of parts"
@@ -158,8 +109,9 @@ class PendingUpload:
                 raise protocol.PartError(protocol.OTHER_BYTES, text)
             os.unlink(self._at(parts.pop(header.part)))
         sizes = (os.path.getsize(self._at(name)) for name in parts.values())
-        if sum(sizes) + header.size > self._limits.size:
-            text = f"please limit all parts together to <= {self._limits.size} bytes"
+        most = self._limits.max_symbfile
+        if sum(sizes) + header.size > most:
+            text = f"please limit all parts together to <= {most} bytes"
             raise protocol.PartError(protocol.TOO_LARGE, text)
         sync(path)
         os.rename(path, self._at(f"{header.part}.{digest}"))
@@ -169,7 +121,7 @@ class PendingUpload:
     def finish(self, outcome: str) -> None:
         """Remove it after it was published; its parts are remembered for a while."""
         with suppress(OSError):  # it is published, even if that is not remembered
-            self._finished.remember(self._name, self._parts().values())
+            self._uploads.remember(self._name, self._parts().values())
         self.end(("", outcome))
 
     def all_parts(self) -> list[str]:
@@ -188,7 +140,7 @@ class PendingUpload:
     def remove(self) -> None:
         """Remove it."""
         name = os.urandom(_RANDOM_BYTES).hex()
-        grave = os.path.join(self._store, TEMPORARY, name)
+        grave = os.path.join(self._uploads.store, TEMPORARY, name)
         os.rename(self._path, grave)
         remove_tree(grave)
         with suppress(OSError):
@@ -226,22 +178,12 @@ class PendingUpload:
 
     def _touch(self) -> None:
         """Set its time to now, and sync it to disk."""
-        now = self._clock()
+        now = self._uploads.clock()
         parts = self._parts().values()
-        if parts and self._finished.parts(self._name).issuperset(parts):
-            now -= max(self._limits.seconds - _ECHO_SECONDS, 0)
+        if parts and self._uploads.finished_parts(self._name).issuperset(parts):
+            now -= max(self._limits.symbfile_time - _ECHO_SECONDS, 0)
         os.utime(self._path, (now, now))
         sync(self._path)
-
-
-def is_old(path: str, seconds: float, now: float) -> bool:
-    """Whether the upload at *path* got no part for *seconds*."""
-    return os.stat(path).st_mtime <= now - seconds
-
-
-_PENDING_FOLDER = ".symbfiles"
-_BEGINNING = "symbfiles"  # name of the lock held to start an upload
-_LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class PendingUploads:
@@ -250,16 +192,15 @@ class PendingUploads:
     def __init__(
         self,
         store: Store,
-        limits: PendingLimits,
+        limits: Limits,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.store: str = store.path
         self.limits = limits
         self.clock = clock
-        self.finished: FinishedUploads = FinishedUploads(
-            store.path, limits.seconds, clock
-        )
         self._root = os.path.join(store.path, _PENDING_FOLDER)
+        # which remembers the parts of the last finished upload of each name
+        self._finished = os.path.join(store.path, _FINISHED_FOLDER)
 
     def open(self, owner: str, name: str) -> PendingUpload:
         """Open an upload, starting it if necessary.
@@ -276,9 +217,34 @@ class PendingUploads:
             self._begin(path)
 
     def forget_old(self) -> int:
-        """Remove expired uploads; return how many."""
-        self.finished.forget_old()
+        """Remove expired uploads; return how many. Forget old finished ones."""
+        for name in names_in(self._finished):
+            path = os.path.join(self._finished, name)
+            with suppress(FileNotFoundError):  # removed by another process
+                if self.is_old(path):
+                    os.unlink(path)
         return sum(map(self._forget_if_old, self._all()))
+
+    def is_old(self, path: str) -> bool:
+        """Whether the upload at *path* got no part for `symbfile_time`."""
+        return os.stat(path).st_mtime <= self.clock() - self.limits.symbfile_time
+
+    def remember(self, name: str, parts: Iterable[str]) -> None:
+        """Store the parts of a finished upload."""
+        os.makedirs(self._finished, exist_ok=True)
+        path, now = os.path.join(self._finished, name), self.clock()
+        with AtomicFile(path) as file:
+            file.write(json.dumps([*parts]).encode())
+        os.utime(path, (now, now))
+
+    def finished_parts(self, name: str) -> frozenset[str]:
+        """The parts of the last finished upload, if known."""
+        path = os.path.join(self._finished, name)
+        with suppress(OSError, TypeError, ValueError):  # missing or damaged
+            if not self.is_old(path):
+                with open(path, "rb") as file:
+                    return frozenset(json.load(file))
+        return frozenset()
 
     def _open(self, path: str) -> PendingUpload | None:
         try:
@@ -291,7 +257,7 @@ class PendingUploads:
         upload = self._open(path)
         if upload is None:  # being started, removed, or left by a killed process
             with suppress(OSError):
-                if is_old(path, self.limits.seconds, self.clock()):
+                if self.is_old(path):
                     os.rmdir(path)
             return False
         with upload:
@@ -306,11 +272,13 @@ class PendingUploads:
             self.forget_old()
             others = set(self._all()) - {path}
             of_key = sum(os.path.dirname(each) == owner for each in others)
-            if len(others) >= self.limits.in_all:
-                text = f"there are {self.limits.in_all} unfinished uploads"
+            in_all = self.limits.max_pending_symbfiles
+            if len(others) >= in_all:
+                text = f"there are {in_all} unfinished uploads"
                 raise protocol.PartError(protocol.TOO_MANY_PENDING, text)
-            if of_key >= self.limits.of_key:
-                text = f"please finish some of your {self.limits.of_key} uploads first"
+            most = self.limits.max_pending_of_key
+            if of_key >= most:
+                text = f"please finish some of your {most} uploads first"
                 raise protocol.PartError(protocol.TOO_MANY_OF_KEY, text)
             with suppress(FileNotFoundError):  # started and finished by another process
                 os.makedirs(path, exist_ok=True)

@@ -8,25 +8,19 @@ Source: README.md of symb-proto in opentelemetry-ebpf-profiler, "Symbfile upload
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+from starlette.responses import Response
 
 from gsym.errors import CopyableError
 from gsym.records import NamedTuple
 from gsym.server.errors import json_response
-from gsym.server.tokens import UPLOAD
+from gsym.server.settings import Limits
+from gsym.server.tokens import UPLOAD, Holder, Tokens
 from gsym.symbfile.file_id import FileId
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.responses import Response
-
-    from gsym.server.settings import Limits
-    from gsym.server.tokens import Holder, Tokens
 
 
 class Refusal(NamedTuple):

@@ -7,7 +7,6 @@ import os
 from gsym.arguments import path_of
 from gsym.conversion.companions.debuginfod_settings import folder_of_url, read_settings
 from gsym.net.buckets import BUCKETS
-from gsym.net.file_server import FileServer
 from gsym.net.limits import TransferLimits
 from gsym.net.web_address import read_web_address
 from gsym.store.sources import foreign_layouts
@@ -178,16 +177,14 @@ class SourceOpener:
             environment = {"DEBUGINFOD_MAXSIZE": "0", **self._environment}
             settings = read_settings(environment)
             limits, most = settings.limits(limits), settings.most_bytes
-        server = FileServer(address, self._connect(limits), headers, most)
-        return WebServer(server, _LAYOUTS[layout])
+        from gsym.net.transfer import FileServer, Transfer
 
-    def _connect(self, limits: TransferLimits) -> Transfer:
         if limits not in self._transfers:
-            from gsym.net.transfer import Transfer
-
-            allow = self._allow_private
-            self._transfers[limits] = Transfer(limits, allow_private=allow)
-        return self._transfers[limits]
+            self._transfers[limits] = Transfer(
+                limits, allow_private=self._allow_private
+            )
+        server = FileServer(address, self._transfers[limits], headers, most)
+        return WebServer(server, _LAYOUTS[layout])
 
 
 def _hidden(url: str) -> str:

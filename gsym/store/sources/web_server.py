@@ -15,7 +15,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-    from gsym.net.file_server import FileServer
+    from gsym.net.transfer import FileServer
     from gsym.store.sources.foreign_layouts import Layout
 
 # Ends of the paths of a GSYM file and of its identity.
