@@ -118,6 +118,8 @@ typedef struct abbrev_table {
     bool is_damaged;
     bool is_cut; /* it was ended early because it overlaps more tables than allowed */
     bool is_shared; /* several units use it, type units not counted */
+    bool is_root;   /* it has only the abbreviation `root`, that of a root DIE */
+    uint64_t root;
     const dwarf_input *input;
     uint64_t offset;
     uint8_t address_size, offset_size;
@@ -144,6 +146,7 @@ typedef struct abbrev_cache {
     bool has_roots; /* of tables that are not shared, compile only the abbreviation of
                        the root DIE */
     bool failed;    /* memory ran out; stays set */
+    uint64_t searched; /* bytes in which such abbreviations were searched */
     abbrev_table *spare; /* forgotten tables whose memory is used again, or NULL */
     form_sizes sizes;    /* of the last table that was compiled */
 } abbrev_cache;

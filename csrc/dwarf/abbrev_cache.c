@@ -3,12 +3,21 @@
 #include "dwarf/abbrev_ops.h"
 #include "dwarf/unit.h"
 
+/* Return the code of the abbreviation of a unit's root DIE. */
+static uint64_t root_code(const dwarf_input *input, const dwarf_unit_header *header) {
+    cursor c = dwarf_section(input,
+                             header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO,
+                             header->offset + header->header_size);
+    return cursor_uleb(&c);
+}
+
 static bool is_table_of(const abbrev_table *table, const dwarf_input *input,
                         const dwarf_unit_header *header) {
     return table->input == input && table->offset == header->abbrev_offset &&
            table->address_size == header->address_size &&
            table->offset_size == header->offset_size &&
-           table->is_version_2 == (header->version == 2);
+           table->is_version_2 == (header->version == 2) &&
+           (!table->is_root || table->root == root_code(input, header));
 }
 
 /* Return the slot of a unit's table, or the empty one where it belongs. */
@@ -101,18 +110,23 @@ static cursor table_bytes(abbrev_table *table) {
     return c;
 }
 
-/* Return the code of the abbreviation of a unit's root DIE. */
-static uint64_t root_code(const dwarf_input *input, const dwarf_unit_header *header) {
-    cursor c = dwarf_section(input,
-                             header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO,
-                             header->offset + header->header_size);
-    return cursor_uleb(&c);
+/* Limit: Search for the abbreviations of root DIEs */
+LIMIT(ROOTS, 4 << 20, 4);
+
+/* Return the bytes of a table from the abbreviation of a root DIE on. Hostile tables, which
+ * overlap, are searched up to a limit. */
+static cursor bytes_from_root(abbrev_cache *cache, const abbrev_table *table, cursor c) {
+    const uint8_t *start = c.at;
+    if (cache->searched > LIMIT_OF(ROOTS, table->input->sections[GSYM_DEBUG_ABBREV].size))
+        c.end = c.at;
+    c = abbrev_find_code(c, table->root);
+    cache->searched += (uint64_t)(c.at - start);
+    return c;
 }
 
 static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *input,
                                       const dwarf_unit_header *header) {
     abbrev_table **slot, *table;
-    uint64_t root = 0;
     cursor bytes;
     if (2 * cache->count >= cache->capacity &&
         !rehash(cache, cache->capacity == 0 ? 16 : 2 * cache->capacity))
@@ -133,12 +147,11 @@ static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *in
     table->is_version_2 = header->version == 2;
     table->is_cut = false;
     bytes = table_bytes(table);
-    if (cache->has_roots && !table->is_shared) {
-        root = root_code(input, header);
-        bytes = abbrev_find_code(bytes, root);
-    }
+    table->is_root = cache->has_roots && !table->is_shared;
+    table->root = table->is_root ? root_code(input, header) : 0;
+    if (table->is_root) bytes = bytes_from_root(cache, table, bytes);
     abbrev_resolve_form_sizes(table, &cache->sizes);
-    if (!abbrev_compile_table(table, &cache->sizes, bytes, root)) {
+    if (!abbrev_compile_table(table, &cache->sizes, bytes, table->root)) {
         table->next_spare = cache->spare;
         cache->spare = table;
         return NULL;

@@ -38,8 +38,9 @@ bool dwarf_is_known_unit(const dwarf_unit_header *header) {
             header->address_size == 2);
 }
 
-static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
-    return LIST_ADD(*units, *header);
+static bool add_unit(unit_list *units, const dwarf_unit_header *header,
+                     dwarf_unit_visit *visit, void *context) {
+    return LIST_ADD(*units, *header) && (visit == NULL || visit(context, header));
 }
 
 /* Release the pages of a section up to `end`, which was scanned: reading a header also maps
@@ -58,6 +59,7 @@ static bool is_relocated(const dwarf_bytes *section, const dwarf_unit_header *he
 
 static gsym_status scan_section(const dwarf_input *input, gsym_debug_section section,
                                 unit_list *units, unit_list *type_units,
+                                dwarf_unit_visit *visit, void *context,
                                 warning_list *warnings, gsym_error *error) {
     const dwarf_bytes *bytes = &input->sections[section];
     cursor c = cursor_at(bytes->data, bytes->size, 0, input->big_endian);
@@ -65,6 +67,7 @@ static gsym_status scan_section(const dwarf_input *input, gsym_debug_section sec
     while (cursor_left(&c) > 0) {
         dwarf_unit_header header = {.is_in_types = section == GSYM_DEBUG_TYPES};
         uint64_t offset = cursor_offset(&c);
+        release_passed_pages(bytes, offset, &released);
         if (!dwarf_read_unit_header(&c, &header)) {
             if (header.end <= offset) {
                 dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, cursor_left(&c));
@@ -72,7 +75,6 @@ static gsym_status scan_section(const dwarf_input *input, gsym_debug_section sec
             }
             header.version = 0;
         }
-        release_passed_pages(bytes, header.end, &released);
         c = cursor_at(bytes->data, bytes->size, header.end, input->big_endian);
         if (!is_relocated(bytes, &header)) {
             dwarf_warn(warnings, GSYM_WARN_UNIT_NOT_RELOCATED, offset, header.end);
@@ -82,8 +84,8 @@ static gsym_status scan_section(const dwarf_input *input, gsym_debug_section sec
             dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, header.version);
             continue;
         }
-        if ((section == GSYM_DEBUG_INFO && !add_unit(units, &header)) ||
-            (dwarf_is_type_unit(&header) && !add_unit(type_units, &header)))
+        if ((section == GSYM_DEBUG_INFO && !add_unit(units, &header, visit, context)) ||
+            (dwarf_is_type_unit(&header) && !LIST_ADD(*type_units, header)))
             return gsym_fail_memory(error);
     }
     return GSYM_OK;
@@ -96,10 +98,12 @@ static int compare_signatures(const void *left, const void *right) {
 }
 
 gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
-                             unit_list *type_units, warning_list *warnings,
-                             gsym_error *error) {
-    GSYM_TRY(scan_section(input, GSYM_DEBUG_INFO, units, type_units, warnings, error));
-    GSYM_TRY(scan_section(input, GSYM_DEBUG_TYPES, units, type_units, warnings, error));
+                             unit_list *type_units, dwarf_unit_visit *visit, void *context,
+                             warning_list *warnings, gsym_error *error) {
+    GSYM_TRY(scan_section(input, GSYM_DEBUG_INFO, units, type_units, visit, context,
+                          warnings, error));
+    GSYM_TRY(scan_section(input, GSYM_DEBUG_TYPES, units, type_units, NULL, NULL, warnings,
+                          error));
     if (type_units->count > 1)
         qsort(type_units->items, type_units->count, sizeof *type_units->items,
               compare_signatures);

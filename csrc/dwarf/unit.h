@@ -27,11 +27,14 @@ static inline bool dwarf_is_type_unit(const dwarf_unit_header *header) {
     return header->type == DW_UT_type || header->type == DW_UT_split_type;
 }
 
+/* Is called with each unit of .debug_info; false if memory ran out. */
+typedef bool dwarf_unit_visit(void *context, const dwarf_unit_header *header);
 /* List the units of .debug_info in `units`, but type units, of .debug_info and
- * .debug_types, in `type_units`. What follows a damaged header is not read. */
+ * .debug_types, in `type_units`. What follows a damaged header is not read. `visit` may be
+ * NULL. */
 gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
-                             unit_list *type_units, warning_list *warnings,
-                             gsym_error *error);
+                             unit_list *type_units, dwarf_unit_visit *visit, void *context,
+                             warning_list *warnings, gsym_error *error);
 /* Read the header at the cursor. False if it is cut off or the unit ends after the
  * section. */
 bool dwarf_read_unit_header(cursor *c, dwarf_unit_header *header);

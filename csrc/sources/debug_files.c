@@ -146,13 +146,14 @@ static gsym_status list_abbrev_keys(debug_file *file, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Find the units of one file. */
-gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error) {
+gsym_status debug_file_scan(debug_file *file, dwarf_unit_visit *visit, void *context,
+                            warning_list *warnings, gsym_error *error) {
     dwarf_input *input = &file->input;
     file->is_scanned = true;
     warnings->file = input->number;
     if (dwarf_is_package(input)) return list_abbrev_keys(file, error);
-    GSYM_TRY(dwarf_scan_units(input, &file->units, &file->type_units, warnings, error));
+    GSYM_TRY(dwarf_scan_units(input, &file->units, &file->type_units, visit, context,
+                              warnings, error));
     input->units = file->units.items;
     input->unit_count = file->units.count;
     input->type_units = file->type_units.items;
@@ -176,47 +177,30 @@ static bool add_skeleton(debug_files *files, const dwarf_unit *unit) {
                       : unit->input->sections[GSYM_DEBUG_ADDR].size > 0;
     if (!may_be || !unit->has_dwo_id || !unit->has_code) return true;
     return LIST_ADD(files->skeletons, (skeleton_unit){.input = unit->input,
-                                                      .header = unit->header,
                                                       .unit = files->units.count - 1,
                                                       .dwo_id = unit->dwo_id,
                                                       .dwo_name = unit->dwo_name,
                                                       .comp_dir = unit->comp_dir});
 }
 
-static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache *roots,
-                              gsym_error *error) {
-    size_t count = file->units.count;
-    uint64_t released = 0;
-    if (!LIST_RESERVE(files->units, count)) return gsym_fail_memory(error);
-    file->units_left = count;
-    for (size_t i = 0; i < count; ++i) {
-        const dwarf_unit_header *header = &file->units.items[i];
-        warning_list ignored = {0}; /* the unit is read again later */
-        dwarf_unit unit;
-        files->units.items[files->units.count++] =
-            (unit_position){file->input.number, (uint32_t)i};
-        if (!dwarf_is_type_unit(header) &&
-            dwarf_unit_open(&unit, &file->input, header, NULL, roots, &ignored) &&
-            !(add_line_table(files, &unit) && add_skeleton(files, &unit)))
-            return gsym_fail_memory(error);
-        /* Release the pages that were passed: the system maps many more than that of each
-         * root DIE. */
-        if (header->end - released >= PAGES_DROP_SIZE) {
-            debug_file_drop(file);
-            released = header->end;
-        }
-    }
-    return GSYM_OK;
-}
+/* A scan of main files that reads each root DIE with the header before it: to come back
+ * later would map their pages a second time, and the system maps many pages around each. */
+typedef struct root_scan {
+    debug_files *files;
+    debug_file *file; /* the one that is being scanned */
+    abbrev_cache roots;
+} root_scan;
 
-static gsym_status list_all_units(debug_files *files, gsym_error *error) {
-    abbrev_cache abbrevs = {.limit = SCAN_TABLES, .has_roots = true};
-    gsym_status status = GSYM_OK;
-    for (size_t i = 0; i < files->files.count && status == GSYM_OK; ++i)
-        if (files->files.items[i]->role == GSYM_DWARF_MAIN)
-            status = list_units(files, files->files.items[i], &abbrevs, error);
-    abbrev_cache_deinit(&abbrevs);
-    return status == GSYM_OK && abbrevs.failed ? gsym_fail_memory(error) : status;
+static bool list_unit(void *context, const dwarf_unit_header *header) {
+    root_scan *scan = context;
+    debug_file *file = scan->file;
+    warning_list ignored = {0}; /* the unit is read again later */
+    dwarf_unit unit;
+    return LIST_ADD(scan->files->units, (unit_position){file->input.number,
+                                                        (uint32_t)file->units_left++}) &&
+           (dwarf_is_type_unit(header) ||
+            !dwarf_unit_open(&unit, &file->input, header, NULL, &scan->roots, &ignored) ||
+            (add_line_table(scan->files, &unit) && add_skeleton(scan->files, &unit)));
 }
 
 static int compare_dwo_ids(const void *left, const void *right) {
@@ -230,22 +214,21 @@ static gsym_status sort_skeletons(debug_files *files, gsym_error *error) {
     size_t count = files->skeletons.count;
     files->by_dwo_id = malloc((count + 1) * sizeof(skeleton_unit *));
     if (files->by_dwo_id == NULL) return gsym_fail_memory(error);
-    for (size_t i = 0; i < count; ++i)
-        files->by_dwo_id[i] = &files->skeletons.items[i];
+    for (size_t i = 0; i < count; ++i) {
+        skeleton_unit *skeleton = &files->skeletons.items[i];
+        skeleton->header = debug_files_unit(files, skeleton->unit).header;
+        files->by_dwo_id[i] = skeleton;
+    }
     qsort(files->by_dwo_id, count, sizeof(skeleton_unit *), compare_dwo_ids);
     return GSYM_OK;
 }
 
-gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
-                             gsym_error *error) {
-    ranges_join(&files->text, 0);
-    files->common.text = files->text.items;
-    files->common.text_count = files->text.count;
-    files->common.path_rules = &files->path_rules;
-    debug_files_take_live(files);
+static gsym_status scan_all(root_scan *scan, warning_list *warnings, gsym_error *error) {
+    debug_files *files = scan->files;
     for (size_t i = 0; i < files->files.count; ++i) {
-        debug_file *file = files->files.items[i];
+        debug_file *file = scan->file = files->files.items[i];
         dwarf_input *input = &file->input;
+        bool is_main = file->role == GSYM_DWARF_MAIN;
         if (file->role == GSYM_DWARF_SPLIT) continue;
         input->text = files->common.text;
         input->text_count = files->common.text_count;
@@ -255,10 +238,25 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
         if (files->supplementary != NULL && file != files->supplementary)
             input->supplementary = &files->supplementary->input;
         GSYM_TRY(prepare_spans(file, error));
-        GSYM_TRY(debug_file_scan(file, warnings, error));
+        GSYM_TRY(debug_file_scan(file, is_main ? list_unit : NULL, scan, warnings, error));
+        debug_file_drop(file);
     }
+    return scan->roots.failed ? gsym_fail_memory(error) : GSYM_OK;
+}
+
+gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
+                             gsym_error *error) {
+    root_scan scan = {.files = files, .roots = {.limit = SCAN_TABLES, .has_roots = true}};
+    gsym_status status;
+    ranges_join(&files->text, 0);
+    files->common.text = files->text.items;
+    files->common.text_count = files->text.count;
+    files->common.path_rules = &files->path_rules;
+    debug_files_take_live(files);
+    status = scan_all(&scan, warnings, error);
+    abbrev_cache_deinit(&scan.roots);
+    if (status != GSYM_OK) return status;
     files->is_scanned = true;
-    GSYM_TRY(list_all_units(files, error));
     return sort_skeletons(files, error);
 }
 

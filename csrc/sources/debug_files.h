@@ -82,8 +82,10 @@ void debug_files_deinit(debug_files *files);
 
 gsym_status debug_files_add(debug_files *files, gsym_dwarf_role role, uint32_t *file_ret,
                             gsym_error *error);
-/* Find all units of a file. */
-gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error);
+/* Find all units of a file. `visit` is called with each unit of .debug_info, unless it is
+ * NULL. */
+gsym_status debug_file_scan(debug_file *file, dwarf_unit_visit *visit, void *context,
+                            warning_list *warnings, gsym_error *error);
 /* Sort files->live, to which addresses with code were added, and let the main files use
  * it. */
 void debug_files_take_live(debug_files *files);

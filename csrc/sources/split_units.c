@@ -117,7 +117,7 @@ gsym_status gsym_conversion_link_split(gsym_conversion *conversion, uint32_t fil
     if (!files->is_scanned || split->is_scanned)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "file %u is to be linked once, after "
                          "the scan", file);
-    GSYM_TRY(debug_file_scan(split, conversion_warnings(conversion), error));
+    GSYM_TRY(debug_file_scan(split, NULL, NULL, conversion_warnings(conversion), error));
     if (dwarf_is_package(&split->input))
         *matched_ret = link_package(files, split, &abbrevs);
     else
