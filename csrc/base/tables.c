@@ -54,21 +54,6 @@ void slot_table_clear(slot_table *table) {
 
 /* ---- number_map ------------------------------------------------------------------ */
 
-/* Return the slot in which a search begins. The product is folded and multiplied a second
- * time: with one multiplication, numbers at equal distances would collide for some keys. */
-static inline size_t first_slot(const number_map *map, uint64_t number) {
-    uint64_t hash = (number + 1) * map->key;
-    return (size_t)((hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) >>
-                    (64 - map->bits));
-}
-
-static number_slot *find_slot(const number_map *map, uint64_t number) {
-    size_t mask = ((size_t)1 << map->bits) - 1, at = first_slot(map, number);
-    while (map->slots[at].value != 0 && map->slots[at].number != number)
-        at = (at + 1) & mask;
-    return &map->slots[at];
-}
-
 static bool allocate(number_map *map, unsigned bits) {
     map->slots = zeroed_table((size_t)1 << bits, sizeof *map->slots);
     map->bits = map->allocated_bits = map->slots == NULL ? 0 : bits;
@@ -97,22 +82,12 @@ size_t number_map_size(const number_map *map) {
     return map->slots == NULL ? 0 : sizeof *map->slots << map->allocated_bits;
 }
 
-void number_map_fetch(const number_map *map, uint64_t number) {
-    if (map->slots != NULL) __builtin_prefetch(&map->slots[first_slot(map, number)]);
-}
-
-bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret) {
-    *value_ret = 0;
-    if (GSYM_LIKELY(map->slots != NULL)) *value_ret = find_slot(map, number)->value;
-    return (*value_ret)-- != 0;
-}
-
 static bool grow(number_map *map) {
     number_map grown = {.count = map->count};
     if (!allocate(&grown, map->slots == NULL ? FIRST_BITS : map->bits + 1)) return false;
     for (size_t i = 0; map->slots != NULL && i < (size_t)1 << map->bits; ++i)
         if (map->slots[i].value != 0)
-            *find_slot(&grown, map->slots[i].number) = map->slots[i];
+            *number_map_slot(&grown, map->slots[i].number) = map->slots[i];
     free(map->slots);
     *map = grown;
     return true;
@@ -121,10 +96,10 @@ static bool grow(number_map *map) {
 bool number_map_set(number_map *map, uint64_t number, uint64_t value) {
     number_slot *slot;
     if (map->slots == NULL && !grow(map)) return false;
-    slot = find_slot(map, number);
+    slot = number_map_slot(map, number);
     if (slot->value == 0 && ++map->count > (size_t)1 << (map->bits - 1)) {
         if (!grow(map)) return false;
-        slot = find_slot(map, number);
+        slot = number_map_slot(map, number);
     }
     *slot = (number_slot){value + 1, number};
     return true;

@@ -79,11 +79,35 @@ void number_map_deinit(number_map *map);
 /* Empty the map and prepare it for about `count` numbers, 0 if that is unknown. The time
  * depends on `count`, not on the numbers that the map had. False where memory ran out. */
 bool number_map_reset(number_map *map, size_t count);
-/* Prefetch the memory in which a search for `number` begins. */
-void number_map_fetch(const number_map *map, uint64_t number);
 size_t number_map_size(const number_map *map); /* in bytes */
-bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret);
 /* Set the value of a number; it must be below UINT64_MAX. False where memory ran out. */
 bool number_map_set(number_map *map, uint64_t number, uint64_t value);
+
+/* Return the slot in which a search begins. The product is folded and multiplied a second
+ * time: with one multiplication, numbers at equal distances would collide for some keys. */
+static inline size_t number_map_first(const number_map *map, uint64_t number) {
+    uint64_t hash = (number + 1) * map->key;
+    return (size_t)((hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) >>
+                    (64 - map->bits));
+}
+
+static inline number_slot *number_map_slot(const number_map *map, uint64_t number) {
+    size_t mask = ((size_t)1 << map->bits) - 1, at = number_map_first(map, number);
+    while (map->slots[at].value != 0 && map->slots[at].number != number)
+        at = (at + 1) & mask;
+    return &map->slots[at];
+}
+
+/* Prefetch the memory in which a search for `number` begins. */
+static inline void number_map_fetch(const number_map *map, uint64_t number) {
+    if (map->slots != NULL) __builtin_prefetch(&map->slots[number_map_first(map, number)]);
+}
+
+static inline bool number_map_find(const number_map *map, uint64_t number,
+                                   uint64_t *value_ret) {
+    *value_ret = 0;
+    if (GSYM_LIKELY(map->slots != NULL)) *value_ret = number_map_slot(map, number)->value;
+    return (*value_ret)-- != 0;
+}
 
 #endif

@@ -138,39 +138,45 @@ bool abbrev_skip_varying(const abbrev_table *table, const abbrev *a, cursor *c) 
     return true;
 }
 
-/* Read a DIE whose attributes all have a fixed size: one check covers all reads. */
-static bool read_fixed(const abbrev_table *table, const abbrev *a, cursor *c,
-                       dwarf_fields *fields) {
+/* Read a DIE whose attributes vary in size, or that is near the end. This is not inlined,
+ * so that abbrev_read() saves no registers. */
+static __attribute__((noinline)) bool
+read_each(const abbrev_table *table, const abbrev *a, cursor *c, dwarf_fields *fields) {
     const abbrev_op *op = &table->ops[a->op_first];
     const abbrev_op *end = op + a->op_count;
     const uint8_t *attributes = c->at;
-    /* Whether each value may be loaded as 8 bytes, of which a mask keeps those of the
-     * value. */
-    bool is_roomy = CURSOR_HOST_BIG_ENDIAN == 0 && !c->swap &&
-                    cursor_left(c) >= (uint64_t)a->fixed_size + sizeof(uint64_t);
-    if (!cursor_need(c, a->fixed_size)) return false;
-    c->at += a->fixed_size;
-    fields->present = a->fields;
-    for (; GSYM_LIKELY(is_roomy) && op < end; ++op) {
-        fields->form[op->field] = op->form;
-        fields->raw[op->field] =
-            op->constant | (cursor_load64(attributes + op->at, false) & op->mask);
-    }
+    bool is_fixed = a->fixed_size != UINT32_MAX;
+    fields->present = is_fixed ? a->fields : 0;
+    if (is_fixed && !cursor_need(c, a->fixed_size)) return false;
+    for (; !is_fixed && op < end; ++op)
+        if (!run_op(table, op, c, fields)) return false;
     for (; op < end; ++op) {
         fields->form[op->field] = op->form;
         fields->raw[op->field] =
             op->size == 0 ? op->constant
                           : cursor_load(attributes + op->at, op->size, c->swap);
     }
+    if (is_fixed) c->at += a->fixed_size;
     return true;
 }
 
 bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
                  dwarf_fields *fields) {
-    fields->present = 0;
-    if (GSYM_LIKELY(a->fixed_size != UINT32_MAX)) return read_fixed(table, a, c, fields);
-    for (uint32_t i = 0; i < a->op_count; ++i)
-        if (!run_op(table, &table->ops[a->op_first + i], c, fields)) return false;
+    const abbrev_op *op = &table->ops[a->op_first];
+    const abbrev_op *end = op + a->op_count;
+    const uint8_t *attributes = c->at;
+    /* If all attributes have a fixed size, one check covers all reads: each value is loaded
+     * as 8 bytes, of which a mask keeps those of the value. */
+    if (GSYM_UNLIKELY(CURSOR_HOST_BIG_ENDIAN || c->swap || a->fixed_size == UINT32_MAX ||
+                      cursor_left(c) < (uint64_t)a->fixed_size + sizeof(uint64_t)))
+        return read_each(table, a, c, fields);
+    c->at += a->fixed_size;
+    fields->present = a->fields;
+    for (; op < end; ++op) {
+        fields->form[op->field] = op->form;
+        fields->raw[op->field] =
+            op->constant | (cursor_load64(attributes + op->at, false) & op->mask);
+    }
     return true;
 }
 

@@ -17,7 +17,7 @@ static bool add_range(const dwarf_unit *unit, range_list *ranges, uint64_t start
 }
 
 /* Read a list of .debug_ranges, versions 2 to 4. */
-static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
+static __attribute__((noinline)) bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
                               range_list *ranges, lists_read *read,
                               warning_list *warnings) {
     unsigned size = unit->header->address_size;
@@ -73,9 +73,9 @@ static bool read_offset_pairs(const dwarf_unit *unit, cursor *at, uint64_t base,
     return true;
 }
 
-static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
-                         range_list *ranges, lists_read *read,
-                         warning_list *warnings) {
+static __attribute__((noinline)) bool
+read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
+             range_list *ranges, lists_read *read, warning_list *warnings) {
     unsigned size = unit->header->address_size;
     uint64_t base = unit->low_pc, mask = dwarf_max_address(unit);
     cursor c = dwarf_section(unit->input, GSYM_DEBUG_RNGLISTS, offset);
@@ -134,11 +134,14 @@ static bool indexed_list(const dwarf_unit *unit, uint64_t index, uint64_t *offse
     return !c.failed;
 }
 
-static bool read_bounds(const dwarf_unit *unit, const dwarf_fields *fields,
-                        uint64_t die_offset, range_list *ranges, warning_list *warnings) {
+/* Read low_pc and high_pc of any forms. This and the readers of lists are not inlined, so
+ * that dwarf_read_ranges() saves no registers for the usual forms. */
+static __attribute__((noinline)) bool
+read_bounds(const dwarf_unit *unit, const dwarf_fields *fields, uint64_t die_offset,
+            range_list *ranges, warning_list *warnings) {
     uint16_t low_form = fields->form[FIELD_LOW_PC], form = fields->form[FIELD_HIGH_PC];
     uint64_t low = fields->raw[FIELD_LOW_PC], high = fields->raw[FIELD_HIGH_PC];
-    bool known = low_form == DW_FORM_addr || dwarf_address_value(unit, low_form, low, &low);
+    bool known = dwarf_address_value(unit, low_form, low, &low);
     if (dwarf_is_address_form(form))
         known = dwarf_address_value(unit, form, high, &high) && known;
     else
@@ -151,8 +154,13 @@ static bool read_bounds(const dwarf_unit *unit, const dwarf_fields *fields,
 bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
                        uint64_t die_offset, range_list *ranges, lists_read *read,
                        warning_list *warnings) {
-    if (dwarf_has(fields, FIELD_LOW_PC) && dwarf_has(fields, FIELD_HIGH_PC))
-        return read_bounds(unit, fields, die_offset, ranges, warnings);
+    if (dwarf_has(fields, FIELD_LOW_PC) && dwarf_has(fields, FIELD_HIGH_PC)) {
+        uint64_t low = fields->raw[FIELD_LOW_PC], high = low + fields->raw[FIELD_HIGH_PC];
+        if (GSYM_UNLIKELY(fields->form[FIELD_LOW_PC] != DW_FORM_addr ||
+                          dwarf_is_address_form(fields->form[FIELD_HIGH_PC])))
+            return read_bounds(unit, fields, die_offset, ranges, warnings);
+        return add_range(unit, ranges, low, high & dwarf_max_address(unit));
+    }
     if (dwarf_has(fields, FIELD_RANGES)) {
         uint64_t offset = fields->raw[FIELD_RANGES];
         if (unit->header->version < 5)

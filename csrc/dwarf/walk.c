@@ -100,8 +100,8 @@ static inline uint64_t sibling_of(const walker *w, const abbrev *a,
 
 /* ---- the attributes of a DIE --------------------------------------------------------- */
 
-static inline bool read_origin(const walker *w, const dwarf_fields *fields,
-                               enum dwarf_field field, uint64_t *offset_ret) {
+static bool read_origin(const walker *w, const dwarf_fields *fields,
+                        enum dwarf_field field, uint64_t *offset_ret) {
     return dwarf_has(fields, field) &&
            dwarf_reference_value(w->unit, fields->form[field], fields->raw[field],
                                  offset_ret);

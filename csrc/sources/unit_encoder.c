@@ -37,11 +37,10 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
     uint64_t start = function->address, stop = start + function->size, last = 0;
     uint32_t row_file = NO_INDEX, code = FILE_INVALID, file = 0, last_line = 0;
     uint64_t last_file = UINT64_MAX; /* no file has this number */
-    gsym_line_row *rows;
-    size_t count = 0;
+    gsym_line_row *at;
     encoder->rows.count = 0;
     if (!LIST_RESERVE(encoder->rows, (size_t)function->row_count + 1)) return false;
-    rows = encoder->rows.items;
+    ret->rows = at = encoder->rows.items;
     for (; row < end; ++row) {
         if (row->file != row_file) {
             row_file = row->file;
@@ -65,11 +64,10 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
         last = row->address;
         last_file = file;
         last_line = row->line;
-        rows[count++] =
+        *at++ =
             (gsym_line_row){row->address < start ? start : row->address, file, row->line};
     }
-    ret->rows = rows;
-    ret->row_count = count;
+    ret->row_count = (size_t)(at - ret->rows);
     return true;
 }
 

@@ -19,11 +19,13 @@ static void mark_nodes(const unit_functions *result, unit_function *function) {
     uint64_t fingerprint = mix(function->fingerprint, function->node_count);
     for (; node < end; ++node) {
         const gsym_range *range = result->ranges.items + node->range_first;
-        fingerprint = mix(fingerprint, mark_of_name(result, node->name));
-        fingerprint = mix(fingerprint, fingerprint_of_file(result, node->file_code));
-        fingerprint = mix(fingerprint, (uint64_t)node->call_line << 32 | node->depth);
+        /* Each call is hashed alone, so that those of several overlap in time. */
+        uint64_t call = mark_of_name(result, node->name);
+        call = mix(call, fingerprint_of_file(result, node->file_code));
+        call = mix(call, (uint64_t)node->call_line << 32 | node->depth);
         for (uint32_t i = 0; i < node->range_count; ++i)
-            fingerprint = mix(mix(fingerprint, range[i].start), range[i].end);
+            call = mix(mix(call, range[i].start), range[i].end);
+        fingerprint = mix(fingerprint, call);
     }
     function->fingerprint = fingerprint;
 }
