@@ -180,7 +180,8 @@ static gsym_status write_output(const conversion *job, gsym_creator *creator,
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, &before);
-    status = file_write(creator, part, size, job->wanted->output, error);
+    status = file_write(creator, part, size, job->wanted->options.thread_count != 1,
+                        job->wanted->output, error);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return status;
 }

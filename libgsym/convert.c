@@ -272,16 +272,18 @@ static gsym_status create_creator(const gsym_convert_options *options,
     return gsym_creator_create(&created, creator_ret, error);
 }
 
-static gsym_status finish(gsym_creator *creator, const char *input, const char *output,
-                          gsym_convert_report *report, gsym_error *error) {
+static gsym_status finish(conversion_job *job, const char *input, const char *output) {
+    gsym_convert_report *report = job->report;
     gsym_creator_report counts;
-    GSYM_TRY(in_file(input, gsym_creator_finish(creator, &counts, error), error));
-    GSYM_TRY(file_write(creator, NULL, 0, output, error));
+    GSYM_TRY(in_file(input, gsym_creator_finish(job->creator, &counts, job->error),
+                     job->error));
+    GSYM_TRY(file_write(job->creator, NULL, 0, job->options->thread_count != 1, output,
+                        job->error));
     report->functions = counts.functions;
     report->functions_debug_info = counts.functions_debug_info;
     report->functions_symbol_table = counts.functions_symbol_table;
     report->file_size = counts.file_size;
-    report->warnings += gsym_creator_cut_functions(creator);
+    report->warnings += gsym_creator_cut_functions(job->creator);
     return GSYM_OK;
 }
 
@@ -305,7 +307,7 @@ static gsym_status convert_binary(conversion_job *job, const char *input,
         return steps->end(steps->context, &job->binary, job->creator, job->report,
                           gsym_conversion_warning_counts(job->conversion),
                           job->go_functions, job->error);
-    return finish(job->creator, input, output, job->report, job->error);
+    return finish(job, input, output);
 }
 
 static void close_job(conversion_job *job) {
@@ -326,7 +328,7 @@ static gsym_status convert_text(conversion_job *job, const char *input,
                      breakpad_convert(&job->binary.mapping, job->creator, job->options,
                                       job->report, job->error),
                      job->error));
-    return finish(job->creator, input, output, job->report, job->error);
+    return finish(job, input, output);
 }
 
 /* Fail if the input is of a format that only the program `gsym` can read, or that needs no

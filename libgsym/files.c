@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -74,24 +75,62 @@ static bool write_all(int descriptor, const uint8_t *bytes, size_t size) {
     return true;
 }
 
+/* A piece of the output. */
+typedef struct output_chunk {
+    pthread_t thread;
+    bool is_started; /* the thread writes the chunk */
+    int descriptor;
+    uint8_t *bytes;
+    size_t size;
+    int failure; /* errno of a write that failed, else 0 */
+} output_chunk;
+
+static void *write_chunk(void *context) {
+    output_chunk *chunk = context;
+    chunk->failure = write_all(chunk->descriptor, chunk->bytes, chunk->size) ? 0 : errno;
+    return NULL;
+}
+
+/* Wait until a chunk is written. */
+static gsym_status end_chunk(output_chunk *chunk, const char *path, gsym_error *error) {
+    if (chunk->is_started) pthread_join(chunk->thread, NULL);
+    chunk->is_started = false;
+    errno = chunk->failure;
+    return errno == 0 ? GSYM_OK : fail_system(path, "cannot write", error);
+}
+
 /* The bytes after those of a creator. */
 typedef struct trailer {
     const void *bytes;
     size_t size;
+    bool has_thread; /* another thread writes a chunk while this one makes the next */
 } trailer;
 
 static gsym_status write_creator(gsym_creator *creator, trailer after, int descriptor,
                                  const char *path, gsym_error *error) {
-    uint8_t *chunk = malloc(CHUNK_SIZE);
+    output_chunk chunks[2] = {{.descriptor = descriptor}, {.descriptor = descriptor}};
+    uint8_t *bytes = malloc((after.has_thread ? 2 : 1) * CHUNK_SIZE);
     gsym_status status = GSYM_OK;
+    gsym_error ignored;
     size_t size = CHUNK_SIZE;
-    if (chunk == NULL) return gsym_fail_memory(error);
-    while (status == GSYM_OK && size != 0) {
-        status = gsym_creator_read(creator, chunk, CHUNK_SIZE, &size, error);
-        if (status == GSYM_OK && !write_all(descriptor, chunk, size))
-            status = fail_system(path, "cannot write", error);
+    if (bytes == NULL) return gsym_fail_memory(error);
+    for (unsigned i = 0; status == GSYM_OK && size != 0; i ^= after.has_thread) {
+        output_chunk *chunk = &chunks[i];
+        chunk->bytes = bytes + i * CHUNK_SIZE;
+        status = gsym_creator_read(creator, chunk->bytes, CHUNK_SIZE, &size, error);
+        if (status == GSYM_OK)
+            status = end_chunk(&chunks[i ^ after.has_thread], path, error);
+        if (status != GSYM_OK) break;
+        chunk->size = size;
+        chunk->is_started = after.has_thread && size == CHUNK_SIZE &&
+                            pthread_create(&chunk->thread, NULL, write_chunk, chunk) == 0;
+        if (!chunk->is_started) write_chunk(chunk);
     }
-    free(chunk);
+    for (unsigned i = 0; i < 2; ++i)
+        if (end_chunk(&chunks[i], path, status == GSYM_OK ? error : &ignored) != GSYM_OK &&
+            status == GSYM_OK)
+            status = GSYM_E_SYSTEM;
+    free(bytes);
     if (status == GSYM_OK && !write_all(descriptor, after.bytes, after.size))
         status = fail_system(path, "cannot write", error);
     return status;
@@ -169,8 +208,8 @@ static gsym_status publish(gsym_creator *creator, trailer after, const char *pat
 }
 
 gsym_status file_write(gsym_creator *creator, const void *bytes, size_t size,
-                       const char *path, gsym_error *error) {
-    trailer after = {bytes, size};
+                       bool has_thread, const char *path, gsym_error *error) {
+    trailer after = {bytes, size, has_thread};
     char *target;
     gsym_status status;
     if (is_special(path)) return write_special(creator, after, path, error);

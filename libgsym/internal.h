@@ -21,9 +21,10 @@ void file_unmap(const mapped_file *file);
 /* Whether both paths name the same existing file. */
 bool files_are_same(const char *path, const char *other);
 /* Write the file of a finished creator, and `size` bytes after it, to `path`, completely or
- * not at all. Symbolic links are followed; a pipe or device is not replaced by a file. */
+ * not at all. Symbolic links are followed; a pipe or device is not replaced by a file.
+ * `has_thread`: a large file is made and written by two threads. */
 gsym_status file_write(gsym_creator *creator, const void *after, size_t size,
-                       const char *path, gsym_error *error);
+                       bool has_thread, const char *path, gsym_error *error);
 
 /* Fail with GSYM_E_SYSTEM and errno, or with GSYM_E_NO_MEMORY for ENOMEM. */
 gsym_status fail_system(const char *path, const char *action, gsym_error *error);

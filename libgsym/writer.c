@@ -228,7 +228,7 @@ gsym_status gsym_writer_add_file(gsym_writer *writer, const gsym_file *file,
 gsym_status gsym_writer_save(gsym_writer *writer, const char *path, gsym_error *error) {
     gsym_creator_report report;
     GSYM_TRY(gsym_creator_finish(writer->creator, &report, error));
-    return in_file(path, file_write(writer->creator, NULL, 0, path, error), error);
+    return in_file(path, file_write(writer->creator, NULL, 0, false, path, error), error);
 }
 
 gsym_status gsym_writer_bytes(gsym_writer *writer, const uint8_t **bytes_ret,
