@@ -146,7 +146,9 @@ typedef struct abbrev_cache {
     bool has_roots; /* of tables that are not shared, compile only the abbreviation of
                        the root DIE */
     bool failed;    /* memory ran out; stays set */
-    uint64_t searched; /* bytes in which such abbreviations were searched */
+    /* The file and the number of its bytes in which such abbreviations were searched. */
+    const dwarf_input *searched_file;
+    uint64_t searched;
     abbrev_table *spare; /* forgotten tables whose memory is used again, or NULL */
     form_sizes sizes;    /* of the last table that was compiled */
 } abbrev_cache;

@@ -110,14 +110,14 @@ static cursor table_bytes(abbrev_table *table) {
     return c;
 }
 
-/* Limit: Search for the abbreviations of root DIEs */
-LIMIT(ROOTS, 4 << 20, 4);
-
-/* Return the bytes of a table from the abbreviation of a root DIE on. Hostile tables, which
- * overlap, are searched up to a limit. */
+/* Return the bytes of a table from the abbreviation of a root DIE on. Tables that overlap
+ * are searched up to the limit on their total size, too. */
 static cursor bytes_from_root(abbrev_cache *cache, const abbrev_table *table, cursor c) {
     const uint8_t *start = c.at;
-    if (cache->searched > LIMIT_OF(ROOTS, table->input->sections[GSYM_DEBUG_ABBREV].size))
+    if (cache->searched_file != table->input) cache->searched = 0;
+    cache->searched_file = table->input;
+    if (cache->searched >
+        LIMIT_OF(OVERLAPPING, table->input->sections[GSYM_DEBUG_ABBREV].size))
         c.end = c.at;
     c = abbrev_find_code(c, table->root);
     cache->searched += (uint64_t)(c.at - start);

@@ -17,9 +17,9 @@ static bool add_range(const dwarf_unit *unit, range_list *ranges, uint64_t start
 }
 
 /* Read a list of .debug_ranges, versions 2 to 4. */
-static __attribute__((noinline)) bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
-                              range_list *ranges, lists_read *read,
-                              warning_list *warnings) {
+static __attribute__((noinline)) bool
+read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
+                  range_list *ranges, lists_read *read, warning_list *warnings) {
     unsigned size = unit->header->address_size;
     uint64_t mask = dwarf_max_address(unit), base = unit->low_pc;
     cursor c = dwarf_section(unit->code, GSYM_DEBUG_RANGES, offset);

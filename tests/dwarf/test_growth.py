@@ -304,6 +304,20 @@ def test_units_that_share_a_line_table_are_like_units_with_their_own(
     assert found.functions == expected
 
 
+def test_units_that_share_abbreviations_but_not_that_of_the_root_share_lines(
+    tmp_path: Path,
+) -> None:
+    rows = sequence((0x1000, 5), (0x1040, 6), end=0x1080)
+    first = unit(function("f", 0x1000, 0x1040), version=4, lines=LineProgram(rows))
+    named = {At.stmt_list: 0, At.producer: "another root"}
+    second = unit(function("g", 0x1040, 0x1080), version=4, attributes=named)
+    sections = Dwarf([first, second], one_abbreviation_table=True).sections()
+    image = elf_of(sections, code_section(0x1000, 0x100))
+    report, functions = convert_bytes(tmp_path, image)
+    assert [[row.line for row in each.line_table or ()] for each in functions] == [[5], [6]]
+    assert report.line_rows_unused == 0
+
+
 @pytest.mark.parametrize("count", [5_000, 9_000])
 def test_symbols_of_one_start_name_functions_up_to_a_limit(
     count: int, tmp_path: Path
