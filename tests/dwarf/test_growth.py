@@ -314,7 +314,8 @@ def test_units_that_share_abbreviations_but_not_that_of_the_root_share_lines(
     sections = Dwarf([first, second], one_abbreviation_table=True).sections()
     image = elf_of(sections, code_section(0x1000, 0x100))
     report, functions = convert_bytes(tmp_path, image)
-    assert [[row.line for row in each.line_table or ()] for each in functions] == [[5], [6]]
+    lines = [[row.line for row in each.line_table or ()] for each in functions]
+    assert lines == [[5], [6]]
     assert report.line_rows_unused == 0
 
 
