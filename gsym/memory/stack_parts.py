@@ -563,7 +563,8 @@ class StackBuilder:
         ordinals: Sequence[int],
     ) -> None:
         """Append lines with frames; see `ReadLines`."""
-        count = sum([len(each.spans) for each in patterns])
+        kinds = Counter(patterns)
+        count = sum(len(each.spans) * several for each, several in kinds.items())
         heading = self.heading
         if self._frames + count > self.limits.frames:
             if len(texts) > 1:
@@ -580,7 +581,7 @@ class StackBuilder:
                     self.add_frame(part, patterns[0].form, part.ordinal)
             return
         self._frames += count
-        for pattern, several in Counter(patterns).items():
+        for pattern, several in kinds.items():
             if pattern.sure:
                 sure = self._forms.get(pattern.form, 0) + pattern.sure * several
                 self._forms[pattern.form] = sure

@@ -19,7 +19,7 @@ from gsym.memory.stack_parts import (
     alike_lines,
     parts_of,
 )
-from gsym.model import NO_FUNCTION, UINT64_MAX, Frame
+from gsym.model import NO_FUNCTION, Frame
 from gsym.modules.key import NAME_ALONE, key_of_debug_id
 from gsym.reports.judgement import Frames, settled
 from gsym.reports.link_addresses import (
@@ -606,26 +606,31 @@ class ReportWork:
             wanted = [at for at in wanted if at in chosen]
         if reader is None or places is None or not wanted:
             return
-        several: dict[tuple[Reader, bool], dict[int, int]] = {}  # addresses by frame
+        exact: dict[int, int] = {}  # addresses by frame
+        returning: dict[int, int] = {}  # those before return addresses
+        several = {(reader, False): exact, (reader, True): returning}
         kinds, addresses = frames.columns(wanted)
         linked = places.addresses_in(kinds, addresses)
         for at, kind, found in zip(wanted, kinds, linked, strict=True):
-            own, is_return, address = reader, frames.returns[at], found
-            if kind.symbol or found is None:
+            if kind[5] or found is None:  # the function is named
                 frame = frames.at(at)
                 address = places.link_address(frame)
                 if address is None:
                     self._answers.reasons[at] = places.reason
                     continue
-                own = places.reader_of(frame, address)
+                own = places.reader_of(frame, address), frame.is_return
+                several.setdefault(own, {})[at] = address
+            elif frames.returns[at]:
+                returning[at] = found - 1 if found else 0
             else:
-                address = min(max(found - is_return, 0), UINT64_MAX)
-            several.setdefault((own, is_return), {})[at] = address
+                exact[at] = found
         base = reader.header.base_address
-        for (own, is_return), asked in several.items():
-            number = frames.known[frames.kinds[next(iter(asked))]].module
-            self._callers |= {number} if is_return else set()
-            self._answer_from(own, number, base - is_return, asked, by=is_return)
+        number = kinds[0].module
+        for (own_reader, is_return), asked in several.items():
+            if asked:
+                self._callers |= {number} if is_return else set()
+                base_of = base - is_return
+                self._answer_from(own_reader, number, base_of, asked, by=is_return)
 
     def _answer_from(
         self,

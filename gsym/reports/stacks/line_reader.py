@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import islice, repeat
+from itertools import islice
 
 from gsym.memory.stack_parts import NO_MODULE, LinePattern, Reading, StackFrame
 from gsym.patterns import regex
@@ -16,7 +16,7 @@ from gsym.reports.stacks.tokens import BREAKS, pieces
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.memory.loaded import Loaded
     from gsym.memory.stack_parts import Base, StackBuilder, StackModule
@@ -249,24 +249,24 @@ class LineReader:
 
     def _usual_meanings(
         self, lines: Sequence[str], cut: Cut, offset: slice
-    ) -> Iterator[_Known | None]:
+    ) -> Iterable[_Known | None]:
         """What lines of a usual form are, in modules that are known."""
-        number, symbol, of_form = cut.number, cut.symbol, cut.is_return
-        ordinals = (
-            repeat(-1) if number is None else [int(each[number]) for each in lines]
-        )
-        symbols = repeat("") if symbol is None else [each[symbol] for each in lines]
+        ordinals, symbols = [-1] * len(lines), [""] * len(lines)
+        if cut.number is not None:
+            ordinals = [int(each[cut.number]) for each in lines]
+        if cut.symbol is not None:
+            symbols = [each[cut.symbol] for each in lines]
+        returns = [bool(each) for each in ordinals]
+        if cut.is_return is not None:
+            returns = [cut.is_return] * len(lines)
         values = [(int(each[offset], 16),) for each in lines]
-        modules = map(cut.module_of, lines)
-        patterns: dict[object, LinePattern | None] = {}
-        lines_of = zip(values, ordinals, modules, symbols, strict=False)
-        for own, ordinal, named, name in lines_of:
-            is_return = bool(ordinal) if of_form is None else of_form
-            place = named, name, is_return
-            if place not in patterns:
-                patterns[place] = self._usual_pattern(cut, *place)
-            pattern = patterns[place]
-            yield None if pattern is None else (pattern, own, ordinal)
+        kinds = [*zip(map(cut.module_of, lines), symbols, returns, strict=True)]
+        patterns = {kind: self._usual_pattern(cut, *kind) for kind in {*kinds}}
+        several = zip(map(patterns.__getitem__, kinds), values, ordinals, strict=True)
+        return [
+            None if pattern is None else (pattern, own, ordinal)
+            for pattern, own, ordinal in several
+        ]
 
     def _usual_pattern(
         self, cut: Cut, named: object, symbol: str, is_return: bool

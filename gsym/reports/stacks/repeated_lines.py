@@ -165,23 +165,15 @@ class Numbers:
         """
         if self._has_range or not self._names_module:
             return range(count if self._has_range else 0)
-        starts = {each for column in values for each in column if not each & _IN_PAGE}
+        several = [*values]
         for one, other in combinations(values, 2):
-            starts.update(
-                [
-                    abs(first - second)
-                    for first, second in zip(one, other, strict=True)
-                    if not (first - second) & _IN_PAGE
-                ]
-            )
+            pairs = zip(one, other, strict=True)
+            several.append([abs(first - second) for first, second in pairs])
+        starts = {each for own in several for each in own if not each & _IN_PAGE}
         new = {each for each in starts if may_be_start(each) and not is_known(each)}
         if not new:
             return ()
-        return {
-            at
-            for at, row in enumerate(zip(*values, strict=True))
-            if any(abs(one - other) in new for one in row for other in (0, *row))
-        }
+        return {at for own in several for at, each in enumerate(own) if each in new}
 
     def place(
         self, values: list[Sequence[int]], images: PlacedImages
