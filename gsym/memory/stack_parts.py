@@ -312,11 +312,11 @@ class ReadLines(NamedTuple):
         stack: As of `StackFrame`.
     """
 
-    texts: Sequence[str]
-    patterns: Sequence[LinePattern]
-    values: Sequence[Sequence[int]]
+    texts: list[str]
+    patterns: list[LinePattern]
+    values: list[Sequence[int]]
     number: int
-    ordinals: Sequence[int]
+    ordinals: list[int]
     heading: int
     stack: int
 
@@ -563,7 +563,7 @@ class StackBuilder:
         ordinals: Sequence[int],
     ) -> None:
         """Append lines with frames; see `ReadLines`."""
-        kinds = Counter(patterns)
+        kinds = {patterns[0]: 1} if len(patterns) == 1 else Counter(patterns)
         count = sum(len(each.spans) * several for each, several in kinds.items())
         heading = self.heading
         if self._frames + count > self.limits.frames:
@@ -573,7 +573,8 @@ class StackBuilder:
                     own = texts[run], patterns[run], values[run]
                     self.add_lines(*own, number + at, ordinals[run])
                 return
-            alone = ReadLines(texts, patterns, values, number, ordinals, heading, 0)
+            columns = [*texts], [*patterns], [*values]
+            alone = ReadLines(*columns, number, [*ordinals], heading, 0)
             for part in alone.parts():
                 if isinstance(part, str):
                     self.add_text(part)
@@ -597,10 +598,25 @@ class StackBuilder:
             self.last = self._numbers.of(firsts[begin], heading, number + begin)
             self._numbers.go_to(firsts[end - 1], number + end - 1)
             run = slice(begin, end)
-            lines = texts[run], patterns[run], values[run], number + begin
-            place = ordinals[run], heading, self.last
-            self._parts.append(_new(ReadLines, (*lines, *place)))
+            columns = [*texts[run]], [*patterns[run]], [*values[run]]
+            place = [*ordinals[run]], heading, self.last
+            self._add_run(ReadLines(*columns, number + begin, *place))
             begin = end
+
+    def _add_run(self, lines: ReadLines) -> None:
+        """Append lines of one stack, to those that they follow."""
+        last = self._parts[-1] if self._parts else None
+        if (
+            type(last) is not ReadLines
+            or last.stack != lines.stack
+            or last.number + len(last.texts) != lines.number
+        ):
+            self._parts.append(lines)
+            return
+        last.texts.extend(lines.texts)
+        last.patterns.extend(lines.patterns)
+        last.values.extend(lines.values)
+        last.ordinals.extend(lines.ordinals)
 
     def add_note(self, note: str) -> None:
         """Add a sentence about an omission, once."""

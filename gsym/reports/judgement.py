@@ -98,16 +98,30 @@ class Frames:
         self.kinds: list[int] = []
         self.known: list[StackFrame] = []
         self.rest: str = ""
+        self._texts: list[str] = []  # since the last frame
 
     def add(self, text: str, address: int, heading: int, stack: int, kind: int) -> None:
         """Append a frame."""
-        self.befores.append(self.rest)
+        self.befores.append(self._taken())
         self.texts.append(text)
         self.addresses.append(address)
         self.headings.append(heading)
         self.stacks.append(stack)
         self.kinds.append(kind)
-        self.rest = ""
+
+    def add_text(self, text: str) -> None:
+        """Append a text without a frame."""
+        if text:
+            self._texts.append(text)
+
+    def end(self) -> None:
+        """Take all texts that are left as the rest."""
+        self.rest = self._taken()
+
+    def _taken(self) -> str:
+        text = "".join(self._texts)
+        self._texts.clear()
+        return text
 
     def at(self, index: int) -> StackFrame:
         """A frame."""
@@ -149,8 +163,8 @@ class Frames:
         if firsts and all(map(lt, firsts, firsts[1:])):
             stack = numbers.of(firsts[0], heading, lines.number)
             numbers.go_to(firsts[-1], lines.number + len(rows) - 1)
-            self.befores += map(add, (self.rest, *afters), befores)
-            self.rest = afters[-1]
+            self.befores += map(add, (self._taken(), *afters), befores)
+            self.add_text(afters[-1])
             self.texts += texts
             self.addresses += addresses
             self.headings += [heading] * len(every)
@@ -160,14 +174,14 @@ class Frames:
         pairs = zip(rows, lines.ordinals, strict=True)
         for number, (row, ordinal) in enumerate(pairs, lines.number):
             for before, text, after, kind, address in row:
-                self.rest += before
+                self.add_text(before)
                 if kind == _TEXT:
-                    self.rest += text
+                    self.add_text(text)
                     continue
                 own = known[kind].ordinal
                 stack = numbers.of(ordinal if own < 0 else own, heading, number)
                 self.add(text, address, heading, stack, kind)
-                self.rest = after
+                self.add_text(after)
 
 
 def settled(
@@ -191,7 +205,7 @@ def settled(
     rows = {pattern: judge.rows(alike) for pattern, alike in lines.items()}
     for part in contents:
         if isinstance(part, str):
-            frames.rest += part
+            frames.add_text(part)
         elif isinstance(part, StackFrame):
             stack = numbers.of(part.ordinal, part.heading, part.line)
             place = part.heading, stack, frames.kind(part)
@@ -199,6 +213,7 @@ def settled(
         else:
             own = [next(rows[pattern]) for pattern in part.patterns]
             frames.add_lines(part, own, numbers)
+    frames.end()
     return frames, numbers.stacks
 
 
@@ -220,21 +235,11 @@ class _Judge:
             for at, own in kinds.items()
         }
         lines = zip(alike.texts, alike.values, map(id, chosen), strict=True)
-        return iter(
-            [
-                [*self._row(text, own, kinds[at])]
-                if (kind := alone[at]) is None
-                else (
-                    (
-                        text[kind[0]],
-                        text[kind[1]],
-                        text[kind[2]],
-                        kind[3],
-                        own[kind[4]],
-                    ),
-                )
-                for text, own, at in lines
-            ]
+        return (
+            [*self._row(text, own, kinds[at])]
+            if (kind := alone[at]) is None
+            else [(text[kind[0]], text[kind[1]], text[kind[2]], kind[3], own[kind[4]])]
+            for text, own, at in lines
         )
 
     def _kind(

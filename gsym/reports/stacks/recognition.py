@@ -5,9 +5,6 @@ The format is recognized by content. Nothing is refused: an unknown format is te
 
 from __future__ import annotations
 
-from io import StringIO
-from itertools import islice
-
 from gsym.memory.stack_parts import (
     NO_LIMITS,
     ReportLimits,
@@ -148,5 +145,6 @@ def _lines(text: str, limit: int) -> tuple[list[str], str]:
 
     `str.splitlines` would split at more than newlines.
     """
-    lines = StringIO(text, newline="\n")
-    return [*islice(lines, limit)], lines.read()
+    *lines, last = text.split("\n", limit)
+    whole = [line + "\n" for line in lines]
+    return (whole, last) if len(whole) == limit else ([*whole, last], "")

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     """What is known of each of some lines."""
     _Part = tuple[int, int, tuple[Reading, ...]]
 
-_MOST_KEPT = 1 << 24  # bytes
-_MEANING_SIZE = 2_048  # bytes that a meaning takes beside its line
+_MOST_KEPT = 3 << 21  # bytes
+_KEY_SIZE = 1_024  # bytes that the facts of a line take beside its text
+_MEANING_SIZE = 2_048  # bytes that a meaning takes
 _IN_PAGE = 4095
 _DIGIT = regex(r"\d")
 
@@ -239,6 +240,20 @@ class Meaning(NamedTuple):
     pattern: LinePattern
 
 
+class _Kept(dict[object, "Meaning | None"]):
+    """Values that are kept, and forgotten when they have many bytes."""
+
+    _size = 0
+
+    def keep(self, key: object, value: Meaning | None, size: int) -> None:
+        """Keep a value that has so many bytes with its key."""
+        self._size += size
+        if self._size > _MOST_KEPT:
+            self.clear()
+            self._size = size
+        self[key] = value
+
+
 class RepeatedLines:
     """Finds candidates in lines, once for all that only differ in their numbers.
 
@@ -249,9 +264,8 @@ class RepeatedLines:
 
     def __init__(self, around: Surroundings, images: PlacedImages) -> None:
         self._around, self._images = around, images
-        self._known: dict[object, Meaning | None] = {}
-        self._distinct: dict[object, Meaning] = {}
-        self._size = 0  # bytes of both
+        self._known: _Kept = _Kept()
+        self._distinct: _Kept = _Kept()
 
     def meaning(
         self, text: str, shape: Shape, usual: Callable[[], Iterable[int]]
@@ -308,7 +322,7 @@ class RepeatedLines:
         rows = zip(*values, strict=True) if values else repeat(())
         like = first, near, len(around.loaded.regions)
         # Few of the facts differ in lines that follow one another.
-        varying = [own for own in columns if len({*own}) > 1]
+        varying = [own for own in columns if len(own) > 1 and len({*own}) > 1]
         kinds = zip(*varying, strict=True) if varying else repeat(())
         of_kind: dict[object, Meaning | None] = {}
         lines = zip(texts, rows, kinds, strict=False)
@@ -339,17 +353,9 @@ class RepeatedLines:
                 or any(each.ordinal in own[:count] for each in frames)
                 or numbers.are_in((each.symbol for each in frames), text)
             ):
-                self._make_room(text)
-                self._known[place] = of_kind[kind] = known
+                self._known.keep(place, known, _KEY_SIZE + len(text))
+                of_kind[kind] = known
             yield known, own
-
-    def _make_room(self, text: str) -> None:
-        """Count what is kept of a line; forget all before that is much."""
-        self._size += _MEANING_SIZE + len(text)
-        if self._size > _MOST_KEPT:
-            self._known.clear()
-            self._distinct.clear()
-            self._size = 0
 
     def _meaning(
         self, shape: Shape, several: Iterable[Candidate], width: int
@@ -374,9 +380,9 @@ class RepeatedLines:
         # Lines that have other words may mean the same.
         key = form, width, *spans, *found
         if key not in self._distinct:
-            self._make_room(shape.first.text)
-            pattern = LinePattern(form, spans, readings)
-            self._distinct[key] = Meaning(found, pattern)
+            meaning = Meaning(found, LinePattern(form, spans, readings))
+            size = _MEANING_SIZE + len(shape.first.text)
+            self._distinct.keep(key, meaning, size)
         return self._distinct[key]
 
 
