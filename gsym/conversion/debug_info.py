@@ -8,6 +8,8 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from gsym.containers.object_file import ObjectFile
     from gsym.containers.pdb_file import PdbFile
     from gsym.conversion.companions.macho import DebugMap
@@ -74,6 +76,25 @@ def find_debug_info(binary: ObjectFile, options: ConvertOptions) -> DebugInfo:
         pdb=pdb,
         mini_debug_info=mini_debug_info,
     )
+
+
+def debug_file_paths(binary: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
+    """The paths at which a conversion looks for debug files of a stripped binary."""
+    if binary.is_macho:
+        from gsym.conversion.companions.macho import bundle_paths
+
+        yield from bundle_paths(binary.path, directories)
+        return
+    from gsym.conversion.companions.elf import debug_paths
+    from gsym.conversion.companions.search import CompanionSearch
+
+    for paths, _ in debug_paths(CompanionSearch(binary), directories):
+        yield from paths
+    if binary.pdb_path:
+        from gsym.conversion.companions.pdb import pdb_paths, pdb_store_paths
+
+        yield from pdb_paths(binary, directories)
+        yield from pdb_store_paths(binary, directories)
 
 
 def _find_companion(

@@ -317,13 +317,17 @@ def _of_binary(
             if is_sure and beside is not None and beside.is_current():
                 stamp.write(partner, beside.name)
             return ready._replace(notes=tuple(notes))
-        from gsym.modules.conversion_cache import CachePlace, debug_file_paths
+        from gsym.modules.conversion_cache import CachePlace
 
-        paths = debug_file_paths(binary, search)
+        paths = [] if search.dwp is None else [search.dwp]
+        is_debug = binary.debug_section_size(lib.GSYM_DEBUG_INFO) > 0
+        if not is_debug:
+            from gsym.conversion.debug_info import debug_file_paths
+
+            paths += debug_file_paths(binary, search.debug_file_directories)
         options = search.debuginfod, search.dwp
         uuid, architecture = binary.uuid, binary.architecture
         place = CachePlace(stamp, binary.data, uuid, architecture, paths, options)
-        is_debug = binary.has_section(b".debug_info")
     found = _from_cache(place, search)
     if found is None:
         from gsym.modules.binary_conversion import convert_binary

@@ -23,15 +23,12 @@ import time
 from _thread import get_ident
 
 from gsym.cache import cache_root, remove_oldest, stamp_at, symbol_cache
-from gsym.errors import GsymError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from hashlib import blake2b
 
-    from gsym.containers.object_file import ObjectFile
-    from gsym.modules.binary_lookup import BinarySearch
     from gsym.store.collection import Collection
 
 MAX_CACHE_SIZE = 4 << 30  # bytes
@@ -223,38 +220,6 @@ def _stamps(paths: Iterable[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
         except OSError:
             continue
         yield path, _fields(status)
-
-
-def debug_file_paths(binary: ObjectFile, search: BinarySearch) -> Iterator[str]:
-    """The paths at which debug files of a stripped binary may be."""
-    if search.dwp is not None:
-        yield search.dwp
-    if binary.has_section(b".debug_info"):
-        return
-    directories = search.debug_file_directories
-    if binary.is_macho:
-        from gsym.conversion.companions.macho import bundle_paths
-
-        yield from bundle_paths(binary.path, directories)
-        return
-    from gsym.conversion.companions.elf import (
-        debug_link_paths,
-        installed_paths,
-        read_debug_link,
-    )
-
-    yield from installed_paths(binary.uuid, directories)
-    try:
-        link = read_debug_link(binary)
-    except GsymError:
-        link = None
-    if link is not None:
-        yield from debug_link_paths(link.name, binary.path, directories)
-    if binary.pdb_path:
-        from gsym.conversion.companions.pdb import pdb_paths, pdb_store_paths
-
-        yield from pdb_paths(binary, directories)
-        yield from pdb_store_paths(binary, directories)
 
 
 def is_writable(folder: str) -> bool:

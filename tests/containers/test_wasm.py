@@ -101,6 +101,22 @@ def test_the_debug_file_is_beside_the_module(url: str, tmp_path: Path) -> None:
     assert report.functions_with_lines == 1
 
 
+def test_lookups_see_a_debug_file_that_appears_and_changes(tmp_path: Path) -> None:
+    debug, path = tmp_path / "debug.wasm", tmp_path / "app.wasm"
+    link = {"external_debug_info": name("debug.wasm")}
+    path.write_bytes(Wasm(SIZES, names={0: "first"}, custom=link).to_bytes())
+
+    def lines() -> bool:
+        with gsym.open(str(path)) as reader:
+            return any(function.line_table for function in reader)
+
+    assert not lines()
+    debug.write_bytes(Wasm(SIZES, custom=dwarf()).to_bytes())
+    assert lines()
+    debug.write_bytes(Wasm(SIZES).to_bytes())
+    assert not lines()
+
+
 def test_a_debug_file_of_another_build_is_refused(tmp_path: Path) -> None:
     def of(build: bytes, **sections: bytes) -> bytes:
         ids = {"build_id": uleb(len(build)) + build}

@@ -11,6 +11,7 @@ that its .dynsym does not have.
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from gsym.containers.inflation import believable_size, inflate_xz, limited
 from gsym.containers.mapped_file import blocks
@@ -23,13 +24,12 @@ from gsym.conversion.companions.search import (
 )
 from gsym.engine.native import lib, zero_ended
 from gsym.errors import FormatError, GsymError
-from gsym.leb128 import read_leb
 from gsym.modules.key import ModuleKey, build_id_path, compare
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gsym.conversion.options import ConvertOptions
 
@@ -86,37 +86,47 @@ def debug_files(
     search: CompanionSearch, options: ConvertOptions
 ) -> Iterator[ObjectFile]:
     """The files with the debug information of an ELF or PE file, the best one first."""
-    build_id, is_elf = search.binary.uuid, search.binary.is_elf
-    wanted = ModuleKey(code_id=build_id.hex())
-
-    def mismatch(candidate: ObjectFile) -> str:
-        return (
-            other_build(candidate, wanted)
-            or other_sections(candidate, search.binary)
-            or _no_dwarf(candidate)
-        )
-
-    if is_elf:
-        installed = installed_paths(build_id, options.debug_file_directories)
-        yield from search.open_all(installed, mismatch)
-    yield from _linked_files(search, options.debug_file_directories)
-    if search.binary.is_wasm:
-        for path in _external_paths(search.binary, options.debug_file_directories):
-            # Without a build id the path alone says that it is of this module.
-            yield from search.open(path, mismatch if build_id else _no_dwarf)
-    if options.debuginfod and is_elf:
-        if not build_id:
+    binary = search.binary
+    for paths, mismatch in debug_paths(search, options.debug_file_directories):
+        yield from search.open_all(paths, mismatch)
+    if options.debuginfod and binary.is_elf:
+        if not binary.uuid:
             search.refuse("debuginfod", "the binary has no build id to ask for")
             return
         from gsym.conversion.companions.debuginfod import find_by_debuginfod
 
-        yield from find_by_debuginfod(search, build_id, mismatch)
-    elif is_elf and os.environ.get("DEBUGINFOD_URLS"):
+        mismatch = partial(_of_other_build, binary)
+        yield from find_by_debuginfod(search, binary.uuid, mismatch)
+    elif binary.is_elf and os.environ.get("DEBUGINFOD_URLS"):
         search.refuse("debuginfod", "not asked, for that is an option")
+
+
+def debug_paths(
+    search: CompanionSearch, directories: Sequence[str]
+) -> Iterator[tuple[Iterator[str], Callable[[ObjectFile], str]]]:
+    """The paths of debug files on this machine, and what tells why one does not fit."""
+    binary = search.binary
+    if binary.is_elf:
+        installed = installed_paths(binary.uuid, directories)
+        yield installed, partial(_of_other_build, binary)
+    try:
+        link = read_debug_link(binary)
+    except GsymError as error:
+        search.refuse(".gnu_debuglink", error.reason)
+    else:
+        if link is not None:
+            paths = debug_link_paths(link.name, binary.path, directories)
+            yield paths, partial(_of_other_link, binary, link.crc)
+    if binary.is_wasm:
+        # Without a build id the path alone says that it is of this module.
+        mismatch = partial(_of_other_build, binary) if binary.uuid else _no_dwarf
+        yield _external_paths(binary, directories), mismatch
 
 
 def _external_paths(binary: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
     """Paths of the module whose URL a WebAssembly module gives as its debug file."""
+    from gsym.leb128 import read_leb
+
     section = bytes(binary.stored_section(b"external_debug_info") or b"")
     _, size = read_leb(section, 0)
     url = os.fsdecode(section[size:])  # behind its length, a ULEB128
@@ -125,32 +135,25 @@ def _external_paths(binary: ObjectFile, directories: Sequence[str]) -> Iterator[
         yield from debug_link_paths(name, binary.path, directories)
 
 
-def _linked_files(
-    search: CompanionSearch, directories: Sequence[str]
-) -> Iterator[ObjectFile]:
-    """The files that .gnu_debuglink names."""
-    try:
-        link = read_debug_link(search.binary)
-    except GsymError as error:
-        search.refuse(".gnu_debuglink", error.reason)
-        return
-    if link is None:
-        return
-    wanted, crc = ModuleKey(code_id=search.binary.uuid.hex()), link.crc
+def _of_other_build(binary: ObjectFile, candidate: ObjectFile) -> str:
+    return (
+        other_build(candidate, ModuleKey(code_id=binary.uuid.hex()))
+        or other_sections(candidate, binary)
+        or _no_dwarf(candidate)
+    )
 
-    def mismatch(candidate: ObjectFile) -> str:
-        import zlib
 
-        found = 0
-        for block in blocks(candidate.data):
-            found = zlib.crc32(block, found)
-        if found != crc:
-            return "CRC differs"
-        fit = compare(wanted, ModuleKey(code_id=candidate.uuid.hex()))
-        return (fault_of(fit) if fit.is_refused else "") or _no_dwarf(candidate)
+def _of_other_link(binary: ObjectFile, crc: int, candidate: ObjectFile) -> str:
+    import zlib
 
-    paths = debug_link_paths(link.name, search.binary.path, directories)
-    yield from search.open_all(paths, mismatch)
+    found = 0
+    for block in blocks(candidate.data):
+        found = zlib.crc32(block, found)
+    if found != crc:
+        return "CRC differs"
+    wanted = ModuleKey(code_id=binary.uuid.hex())
+    fit = compare(wanted, ModuleKey(code_id=candidate.uuid.hex()))
+    return (fault_of(fit) if fit.is_refused else "") or _no_dwarf(candidate)
 
 
 def _no_dwarf(candidate: ObjectFile) -> str:
