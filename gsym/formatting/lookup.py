@@ -7,9 +7,9 @@ from gsym.formatting.formatter import PLAIN_NUMBERS, Style, command_template
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-_OUTSIDE = "not an address of this module"
+OUTSIDE = "not an address of this module"
 
 
 def text_style(
@@ -37,22 +37,17 @@ def ascii_text(raw: bytes) -> bytes:
     return json.dumps(to_str(raw))[1:-1].encode()
 
 
-def unsure_member(unsure: str) -> str:
-    """The member of an answer in JSON for a file that may be of another build."""
-    if not unsure:
-        return ""
-    import json
-
-    return f', "unsure": {json.dumps(unsure)}'
-
-
 def json_style(*, demangle: bool | None, merged: bool, unsure: str = "") -> Style:
     """The style for programs: a JSON object on a line for each address.
 
     Where *demangle* is None, a field `demangled` follows each name.
     """
     reason = command_template(lib.GSYM_STYLE_REASON)
-    end = unsure_member(unsure).replace("<", "<<")
+    end = ""
+    if unsure:
+        import json
+
+        end = f', "unsure": {json.dumps(unsure)}'.replace("<", "<<")
     answer = (
         '"function": {"name": "<function>", "start": <start>, "size": <size>}, '
         '"frames": [<*frames><?later>, </>{"name": "<name>", '
@@ -74,9 +69,13 @@ def json_style(*, demangle: bool | None, merged: bool, unsure: str = "") -> Styl
     )
 
 
-def outside_answer(address: int, style: Style, unsure: str = "") -> bytes:
-    """The answer to a number of more than 64 bits, which the engine does not accept."""
-    if style.json:
-        answer = f'{{"address": {address}, "function": null, "frames": [], "reason": '
-        return f'{answer}"{_OUTSIDE}"{unsure_member(unsure)}}}\n'.encode()
-    return b"%#x: ?? (%b)\n" % (address, _OUTSIDE.encode())
+def unanswered(
+    shown: bytes, asked: Mapping[str, object], reason: str, style: Style, unsure: str
+) -> bytes:
+    """The answer to what the engine is not asked, as a text and as members of JSON."""
+    if not style.json:
+        return b"%b: ?? (%b)\n" % (shown, reason.encode())
+    import json
+
+    answer = {**asked, "function": None, "frames": [], "reason": reason}
+    return json.dumps(answer | ({"unsure": unsure} if unsure else {})).encode() + b"\n"

@@ -46,6 +46,7 @@ class CircuitBreaker:
             state = self._state(key)
             state.answered = self._clock()
             state.failures.clear()
+            state.until = 0.0
             was_out, state.is_out = state.is_out, False
         return was_out
 
@@ -82,11 +83,6 @@ class CircuitBreaker:
         with self._lock:
             state = self._states.get(key)
         return state.until - self._clock() if state and state.until else 0.0
-
-    def forget(self, key: Hashable) -> None:
-        """Forget all about a server, which answered."""
-        with self._lock:
-            self._states.pop(key, None)
 
     def repaired(self, key: Hashable) -> None:
         """Record a valid file for a module whose file had been refused."""

@@ -171,9 +171,9 @@ class Transfer:
                 self._breaker.back_off(origin, longest)
             raise
         except NotFoundError:
-            self._breaker.forget(origin)
+            self._breaker.answered(origin)
             raise
-        self._breaker.forget(origin)
+        self._breaker.answered(origin)
         return result
 
     def _wait_for(self, address: WebAddress) -> None:

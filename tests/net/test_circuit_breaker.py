@@ -100,7 +100,7 @@ def test_a_requested_pause_has_probes_and_ends(
 
 def test_an_answer_ends_a_requested_pause(breaker: CircuitBreaker) -> None:
     breaker.back_off("a", 5)
-    breaker.forget("a")
+    breaker.answered("a")
     assert breaker.seconds_left("a") == 0
 
 

@@ -19,7 +19,7 @@ from gsym.cli.terminal import (
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
 from gsym.formatting.formatter import Formatter, Style
-from gsym.formatting.lookup import json_style, outside_answer, text_style
+from gsym.formatting.lookup import OUTSIDE, json_style, text_style, unanswered
 from gsym.model import UINT64_END
 
 TYPE_CHECKING = bool()
@@ -202,26 +202,17 @@ class _Session:
         if address < UINT64_END:
             return text.one(address)
         self._has_more_bits = True
-        return outside_answer(address, self._style, self._unsure)
+        asked = {"address": address}
+        return unanswered(b"%#x" % address, asked, OUTSIDE, self._style, self._unsure)
 
     def _refuse(self, word: str, number: int) -> bytes:
         """The answer to a line that is not an address."""
         self._refused = True
         reason = "not an address"
         tell(f"gsym: error: standard input, line {number}: '{word}' is {reason}")
-        if not self._style.json:
-            return to_bytes(f"{printable(word)}: ?? ({reason})\n")
-        import json
-
-        answer: dict[str, object] = {
-            "address": None,
-            "line": word,
-            "function": None,
-            "frames": [],
-            "reason": reason,
-        }
-        unsure = {"unsure": self._unsure} if self._unsure else {}
-        return to_bytes(json.dumps(answer | unsure) + "\n")
+        asked = {"address": None, "line": word}
+        shown = to_bytes(printable(word))
+        return unanswered(shown, asked, reason, self._style, self._unsure)
 
 
 def _style(values: Values, unsure: str) -> Style:
