@@ -28,7 +28,7 @@ from gsym.server.arrow import arrow_routes
 from gsym.server.downloads import download_routes
 from gsym.server.errors import HttpError, endpoint_path, error_response
 from gsym.server.logs import RequestLog, configure_logs
-from gsym.server.modules import make_symbolizer, read_folders
+from gsym.server.modules import make_symbolizer
 from gsym.server.monitoring import Metrics, health_routes
 from gsym.server.openapi import openapi_routes
 from gsym.server.otlp.grpc_service import start_grpc
@@ -167,7 +167,9 @@ class ReloadingApp:
         upkeep = Upkeep(lambda: self.serving.service)
         upkeep.start()
         grpc = await start_grpc(self, self._settings)
-        read_folders(self._modules.symbolizer)
+        # Before the first request: that would wait for the first scan
+        for each in getattr(self._modules.symbolizer.resolver, "loose_folders", ()):
+            each.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         if grpc is not None:

@@ -17,7 +17,6 @@ from gsym.server.settings import Settings, SettingsError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
-from gsym.store.loose_files import LooseFiles
 from gsym.store.packages import companion_options
 from gsym.store.publication import Publication
 
@@ -29,8 +28,9 @@ def store_path(settings: Settings) -> str:
 
 def source_names(symbolizer: Symbolizer) -> list[str]:
     """The names of the sources of a server."""
+    loose = getattr(symbolizer.resolver, "loose_folders", ())
     sources = getattr(symbolizer.resolver, "sources", ())
-    return [each.name for each in sources if not isinstance(each, LooseFiles)]
+    return [each.name for each in sources if each not in loose]
 
 
 def is_uploaded(symbolizer: Symbolizer, source: str) -> bool:
@@ -43,13 +43,6 @@ def is_uploaded(symbolizer: Symbolizer, source: str) -> bool:
             path = source.partition(": ")[0]
             return path[:1] == "/" and not os.path.exists(path)
     return True
-
-
-def read_folders(symbolizer: Symbolizer) -> None:
-    """Start to read the folders among the sources, before the first request."""
-    for source in getattr(symbolizer.resolver, "sources", ()):
-        if isinstance(source, LooseFiles):
-            source.start()
 
 
 def child_limits(settings: Settings, output: int) -> ChildLimits:

@@ -50,7 +50,6 @@ from gsym.server.modules import child_limits
 from gsym.server.service import Service
 from gsym.store.entries import Entry
 from gsym.store.listing import StoreListing
-from gsym.store.loose_files import LooseFiles
 
 _MOST_RUNS = 16
 _MOST_OF_NAME = 4  # stored modules of one name, of which one may be that of the dump
@@ -236,8 +235,7 @@ class Reports:
     def __init__(self, service: Service) -> None:
         self._service = service
         store = service.symbolizer.store
-        sources = getattr(service.symbolizer.resolver, "sources", ())
-        folders = [each for each in sources if isinstance(each, LooseFiles)]
+        folders = getattr(service.symbolizer.resolver, "loose_folders", ())
         self.listing: StoreListing | None = (
             StoreListing(store, folders) if store is not None else None
         )
