@@ -83,8 +83,12 @@ class Folder:
             raise SourceError("is not a folder")
         is_found = False
         if has_id(key):
+            if self._by_path is None:
+                from gsym.store.sources.local_trees import open_by_path
+
+                self._by_path = open_by_path(self.name, by_build_id=self._by_build_id)
             try:
-                for path in self._named().find_all(key):
+                for path in self._by_path.find_all(key):
                     is_found = True
                     yield path
             except AmbiguousModuleError:
@@ -101,19 +105,6 @@ class Folder:
             found = scanned.find_all(key) if has_id(key) else []
             # One of the name may be known by more of the id, or be another build.
             yield from found or (scanned.named(name) if name and not is_found else ())
-
-    def _named(self) -> LocalStore | LocalTree:
-        """The source of files that are named by an id."""
-        if self._by_path is None:
-            from gsym.store.sources.foreign_layouts import BUILD_ID
-            from gsym.store.sources.local_trees import LocalTree, open_by_path
-
-            self._by_path = (
-                LocalTree(self.name, (BUILD_ID,))
-                if self._by_build_id
-                else open_by_path(self.name)
-            )
-        return self._by_path
 
 
 class Files(NamedTuple):

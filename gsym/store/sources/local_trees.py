@@ -41,8 +41,10 @@ def open_folder(
         yield LooseFiles(path) if scan is None else scan(path)
 
 
-def open_by_path(path: str) -> LocalStore | LocalTree:
-    """The source for a folder whose files have an id in their paths."""
+def open_by_path(path: str, *, by_build_id: bool = False) -> LocalStore | LocalTree:
+    """The source for a folder whose files have an id, or a build id, in their paths."""
+    if by_build_id:
+        return LocalTree(path, (foreign_layouts.BUILD_ID,))
     if os.path.isfile(os.path.join(path, MARKER)):
         return LocalStore(path)
     return LocalTree(path)
