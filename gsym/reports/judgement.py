@@ -131,7 +131,7 @@ class Frames:
         return _new(StackFrame, (self.texts[index], *place, *frame[5:-2], *stack))
 
     def columns(self, asked: Iterable[int]) -> tuple[list[StackFrame], list[int]]:
-        """What is known of some frames, and their addresses."""
+        """The known facts of some frames, and their addresses."""
         known, kinds, addresses = self.known, self.kinds, self.addresses
         return [known[kinds[at]] for at in asked], [addresses[at] for at in asked]
 

@@ -230,7 +230,7 @@ class LineReader:
     def _meanings(
         self, lines: Sequence[str], shape: Shape
     ) -> Iterator[_Known | tuple[()] | None]:
-        """What lines of a shape are that `is_alike`.
+        """The meanings of lines of a shape that `is_alike`.
 
         () for text, None for a line that may be more.
         """
@@ -250,7 +250,7 @@ class LineReader:
     def _usual_meanings(
         self, lines: Sequence[str], cut: Cut, offset: slice
     ) -> Iterable[_Known | None]:
-        """What lines of a usual form are, in modules that are known."""
+        """The meanings of lines of a usual form; None where no module is known."""
         ordinals, symbols = [-1] * len(lines), [""] * len(lines)
         if cut.number is not None:
             ordinals = [int(each[cut.number]) for each in lines]
