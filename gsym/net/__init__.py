@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from gsym.errors import UnsupportedError
 
 TYPE_CHECKING = bool()
@@ -12,23 +14,21 @@ if TYPE_CHECKING:
     from gsym.net.limits import TransferLimits
 
 
-def import_httpx2(user: str) -> Any:
-    """The package for HTTP; the *user* of it is named by the error.
+def import_net(name: str, user: str) -> Any:
+    """A module that needs the extra `net`; the *user* of it is named by the error.
 
     Raises:
         UnsupportedError: The extra `net` is not installed.
     """
     try:
-        import httpx2
+        return import_module(name)
     except ImportError:
         reason = f"{user} needs the package httpx2: pip install 'gsym[net]'"
         raise UnsupportedError(reason) from None
-    return httpx2
 
 
 def open_connections(user: str, limits: TransferLimits, **options: Any) -> Connections:
-    """New `Connections`, after `import_httpx2`."""
-    import_httpx2(user)
-    from gsym.net.connections import Connections
-
-    return Connections(limits, **options)
+    """New `Connections`; errors are those of `import_net`."""
+    made: Connections
+    made = import_net("gsym.net.connections", user).Connections(limits, **options)
+    return made

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp
 
-from gsym.net import import_httpx2
+from gsym.net import import_net
 from gsym.server.otlp.forwarding import METHOD, import_grpc
 from gsym.server.otlp.receiving import PATH
 from gsym.server.otlp.status import PROTOBUF, code_of, status_message, status_text
@@ -42,7 +42,7 @@ class GrpcService:
         self._app = app
         self._settings = settings
         self._grpc = import_grpc("grpc_port")
-        self._http = import_httpx2("grpc_port")
+        self._http = import_net("httpx2", "grpc_port")
         self._server: Any = None
 
     async def start(self) -> int:
