@@ -78,7 +78,7 @@ class Option:
 
     def __init__(self, text: str, *, optional: str = "", shown: str = "") -> None:
         self.help: str
-        declared, self.help = _head_and_help(text)
+        declared, _, self.help = text.partition("  ")
         declared, *aliases = declared.split(" | ")
         head, _, listed = declared.partition(" {")
         self.head: str = head.removesuffix("...")
@@ -117,17 +117,10 @@ class Operand:
     def __init__(self, text: str) -> None:
         self.usage: str
         self.help: str
-        self.usage, self.help = _head_and_help(text)
+        self.usage, _, self.help = text.partition("  ")
         self.name: str = self.usage.strip("[].")
         self.many: bool = "..." in self.usage  # whether there may be many
         self.required: bool = not self.usage.startswith("[")  # whether it must be given
-
-
-def _head_and_help(text: str) -> tuple[str, str]:
-    head, _, words = text.partition("  ")
-    if "\r" not in text:
-        return head, words
-    return head.rstrip(), "\n".join(map(str.strip, words.split("\r")))
 
 
 def read_declarations(
@@ -143,7 +136,13 @@ def read_declarations(
         if isinstance(each, Option):
             options.append(each)
             continue
-        for text in each.replace("\n  ", "\r  ").split("\n"):
+        texts: list[str] = []
+        for line in each.split("\n"):
+            if not line.startswith("  "):
+                texts.append(line)
+            else:
+                texts[-1] += ("\n" if "  " in texts[-1] else "  ") + line.strip()
+        for text in texts:
             if text.startswith("-"):
                 options.append(Option(text))
             else:
