@@ -87,8 +87,8 @@ class Answers:
         offsets = self._numbers(texts.offsets, texts.count + 1, "int32")
         size = texts.offsets[texts.count]
         view = kept_view(texts.bytes, size, self._bulk)
-        buffers = [None, offsets.buffers()[1], pa.py_buffer(view)]
-        return pa.StringArray.from_buffers(texts.count, *buffers[1:])
+        ends, data = offsets.buffers()[1], pa.py_buffer(view)
+        return pa.StringArray.from_buffers(texts.count, ends, data)
 
     def frames(self, offsets: Column | None = None) -> Column:
         """The frames of the rows, in lists that begin at *offsets*, as structs.

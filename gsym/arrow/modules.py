@@ -112,7 +112,7 @@ class Modules:
         return found
 
     def note_damage(self, module: bytes | str, reader: Reader, address: int) -> None:
-        """Keep for `damaged` what damage of a module is at an address."""
+        """Keep the damage at an address of a module, for `damaged`."""
         if len(self._damaged) < _MOST_KEYS:
             try:
                 reader.lookup(address)

@@ -128,7 +128,7 @@ def _print_output(work: Work, values: Values) -> int:
 
 
 def show(values: Values, record: object, lines: Iterable[str]) -> None:
-    """Print a record with `JSON`; without it, and `QUIET`, print lines for people."""
+    """Print a record with `JSON`; lines for people without it, unless with `QUIET`."""
     if values.flag("--json"):
         print_json(record)
     elif not (values.has("--quiet") and values.flag("--quiet")):

@@ -108,7 +108,8 @@ class SymbolNames:
             for text in (name + b"\0", name + b"@@"):
                 at = texts.find(text)
                 while at >= 0:
-                    found += [places[at]] if at in places else []
+                    if at in places:
+                        found.append(places[at])
                     at = texts.find(text, at + 1)
         return found
 

@@ -57,7 +57,7 @@ def inflate_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
 def inflate_zlib(
     pieces: Iterable[Buffer], window: int = 15, *, is_one: bool = True
 ) -> Iterator[bytes]:
-    """The contents of zlib streams; bytes after it are ignored if it *is_one*.
+    """The contents of zlib streams; if *is_one*, of the first, whatever follows it.
 
     Raises:
         ValueError: One is damaged.
@@ -184,7 +184,7 @@ class PieceStream(RawIOBase):
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def readinto(self, target: Buffer) -> int:

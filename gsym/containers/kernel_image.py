@@ -212,9 +212,8 @@ def _loader_of(image: memoryview) -> _Machine | None:
             has_kernel = any(map(file.has_section, _KERNEL_SECTIONS))
             is_loader = file.is_elf and file.machine == _MIPS and size < _MOST_LOADER
             order = ">" if file.big_endian else "<"
-            return (
-                _Machine(_MIPS, file.is_64, order) if is_loader and has_kernel else None
-            )
+            found = _Machine(_MIPS, file.is_64, order)
+            return found if is_loader and has_kernel else None
     except GsymError:
         return None  # damaged
 

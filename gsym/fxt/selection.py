@@ -106,7 +106,7 @@ class RecordSelection:
         )
 
     def _threads_of(self, record: Any) -> Iterable[_Thread]:
-        """Whose a record is."""
+        """Processes and threads that a record is of."""
         process = getattr(record, "process", None)
         if process is not None:
             return ((process, getattr(record, "thread", None)),)

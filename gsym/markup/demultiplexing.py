@@ -16,7 +16,7 @@ _MAX_LINE = 1 << 20  # bytes
 
 
 class _Lines:
-    """Cuts a log into lines, and lines of more than a limit."""
+    """Cuts a log into lines, and lines of more than `_MAX_LINE` bytes into pieces."""
 
     def __init__(self) -> None:
         self.lines_before: int = 0  # number of lines of the log before the next one

@@ -55,7 +55,7 @@ class Failures:
     def count_in(
         self, module: LoadedModule, symbols: ModuleSymbols, count: int, damage: str
     ) -> None:
-        """Count code addresses in a module that have no symbol, maybe by damage."""
+        """Count code addresses without a symbol; *damage* says why, or is ""."""
         self._count(module, damage or symbols.reason or NO_SYMBOL, count)
 
     def _count(self, module: LoadedModule, reason: str, count: int) -> None:

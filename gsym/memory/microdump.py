@@ -25,7 +25,7 @@ _START = re.compile(
 )
 _AROUND = "the text around it was not read"
 _PROCESSORS = {b"x86": 0, b"arm": 5, b"x86_64": 9, b"arm64": 0x8003}
-_PLATFORMS = {b"L": "Linux", b"A": "Android"}
+_SYSTEMS = (b"L", b"A")  # Linux, Android
 
 
 def has_microdump(text: Buffer) -> bool:
@@ -77,7 +77,9 @@ class Microdump:
     def _add(self, kind: bytes, rest: bytes) -> None:
         words = rest.split()
         if kind == b"O":
-            self.processor, _ = _PROCESSORS[words[1]], _PLATFORMS[words[0]]
+            self.processor = _PROCESSORS[words[1]]
+            if words[0] not in _SYSTEMS:
+                raise KeyError(words[0])
         elif kind == b"C":
             self.context = bytes.fromhex(words[0].decode())
         elif kind == b"R":

@@ -145,9 +145,8 @@ class _Layout(NamedTuple):
         at_pc, *values = (
             int.from_bytes(data[at : at + word], "little") for at in (pc, *order)
         )
-        is_thumb = machine == ARM and any(
-            status & THUMB for status in data[pc + word :][:1]
-        )
+        status = int.from_bytes(data[pc + word :][:1], "little")
+        is_thumb = machine == ARM and bool(status & THUMB)
         return Registers(at_pc, dict(enumerate(values)), is_thumb)
 
 

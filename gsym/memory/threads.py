@@ -64,9 +64,8 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
             if walked.left_out and at >= walked.left_out_at:
                 number += walked.left_out
                 if at == walked.left_out_at:
-                    what = {0: "", 1: ": they repeat the one before"}.get(
-                        walked.period, f": they repeat the {walked.period} before"
-                    )
+                    repeated = "one" if walked.period == 1 else walked.period
+                    what = f": they repeat the {repeated} before" * bool(walked.period)
                     stack.add_text(f"{walked.left_out:,} frames are left out{what}\n")
             if found not in frames:
                 address, trust, is_return = found

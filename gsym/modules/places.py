@@ -108,7 +108,7 @@ class Folder:
 
 
 class Files(NamedTuple):
-    """Files whose paths follow from a module, as a place."""
+    """A place of files whose paths are computed from the module."""
 
     name: str  # of the place
     paths: Callable[[ModuleKey, str], Iterable[str]]  # as of `Place.paths`

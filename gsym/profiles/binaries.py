@@ -148,7 +148,7 @@ def module_at(
     return PathModule(key.code_id.lower(), module, unsure)
 
 
-# Neither is found in what is not a binary, or not readable: there may be another one.
+# Errors for a file that is no binary, or cannot be read: another one may have them.
 _FAILURES = (GsymError, OSError, ValueError)
 
 

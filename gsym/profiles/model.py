@@ -448,7 +448,7 @@ class ProfileBuilder:
             if all(one == new or not (one and new) for one, new in pairs) and (
                 thread.thread is not None or names[1] == thread.thread_name
             ):
-                known = (new or one for one, new in zip(names, thread[2:], strict=True))
+                known = [new or old for old, new in zip(names, thread[2:], strict=True)]
                 threads[index] = Thread(*numbers, *known)
                 return index
         same.append(len(threads))

@@ -98,11 +98,11 @@ def _waiting(profile: Profile) -> dict[tuple[ModuleKey, str], dict[int, list[int
     for index, location in enumerate(profile.locations):
         if location.frames and not location.is_named_only:
             continue
-        is_mapped = location.mapping is not None
         waiting = None if location.mapping is None else of_mapping[location.mapping]
         if waiting is None:
-            reason = "the build id of its module is unknown"
-            reason = reason if is_mapped else "no mapping covers it"
+            reason = "no mapping covers it"
+            if location.mapping is not None:
+                reason = "the build id of its module is unknown"
             profile.locations[index] = location._replace(reason=reason)
         else:
             waiting.append(index)

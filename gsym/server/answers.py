@@ -1,6 +1,6 @@
 """Answers as they are sent: compressed if clients accept that, large ones in pieces.
 
-Those with files have ranges and entity tags, and are compressed on the fly.
+Complete bodies are compressed if they are text and not small; files as they are sent.
 """
 
 from __future__ import annotations

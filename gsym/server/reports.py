@@ -4,7 +4,7 @@ Core files and minidumps are read by confined processes. Such a process knows no
 of modules but those that it is given. It says of which modules more files may give
 longer stacks, and is run again with these.
 
-And what answers for people say of modules.
+`module_shown` and `attempts_shown` say what answers for people have of modules.
 """
 
 from __future__ import annotations

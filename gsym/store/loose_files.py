@@ -120,7 +120,7 @@ class LooseFiles:
         self._with_code: dict[str, tuple[IndexedFile, ModuleKey]] = {}
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The file of a module as of `Source.find`, perhaps unpacked from a package.
+        """The file of a module, perhaps unpacked from a package; see `Source.find`.
 
         A debug file in a package is preferred to a binary without debug information.
         """

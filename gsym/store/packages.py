@@ -213,7 +213,7 @@ class Packages:
             yield from found
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The best binary of a module, unpacked to *folder*, as of `Source.find`."""
+        """The best binary of a module, unpacked to *folder*; see `Source.find`."""
         found = self.find_all(key)
         if not found:
             raise NotFoundError("no package has it")

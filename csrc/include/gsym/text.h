@@ -286,7 +286,7 @@ typedef struct gsym_markup_module {
     const char *build_id; /* for JSON and HTML: hexadecimal, ends in NUL */
     const char *reason;   /* for JSON and HTML: why an address has no symbol; ends in NUL */
     uint64_t unknown; /* incremented for each address without a frame */
-    uint64_t damaged; /* in place of that incremented for one at a damaged record */
+    uint64_t damaged; /* incremented, not `unknown`, for one at a damaged record */
     uint64_t damaged_at; /* the last of these, as a link-time address */
     uint64_t is_map;  /* 1: the image is a mapped file that does not change */
     /* The code of the module, for GSYM_MARKUP_READS_CODE. NULL: it is not known yet, and

@@ -160,8 +160,8 @@ class Conversation:
     def exchange(self, request: Any) -> Exchange:
         """Yield path and payload of each request that answers the jobs of *request*.
 
-        Each is sent status and JSON of its answer, which is none after which
-        `check_later` asks again. The JSON may be None for 404, 405 or 410.
+        The caller sends back the status and the JSON of each answer, but for answers
+        after which `check_later` asks again. JSON may be None for 404, 405 or 410.
 
         Returns:
             The response as JSON of version 5.

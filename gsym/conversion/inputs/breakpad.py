@@ -43,9 +43,9 @@ _MODULE_FIELDS = 4
 
 
 def read_module(records: Iterable[bytes]) -> ModuleKey:
-    """The module that MODULE and INFO records describe, in any order, as they do it.
+    """The module that MODULE and INFO records describe, in any order.
 
-    What they do not say is "".
+    Its fields are unchanged texts of the records; "" where these say nothing.
     """
     found = ModuleKey()
     for record in records:
@@ -63,7 +63,7 @@ def read_module(records: Iterable[bytes]) -> ModuleKey:
 
 
 def breakpad_identity(module: ModuleKey, *, is_strict: bool = True) -> ModuleKey:
-    """The identity of a module as of `read_module`.
+    """The identity of a module that `read_module` returned.
 
     A debug id that is none is left out, or an error if it *is_strict*.
     """
@@ -85,14 +85,14 @@ def breakpad_identity(module: ModuleKey, *, is_strict: bool = True) -> ModuleKey
 
 
 def triple_architecture(module: ModuleKey) -> str:
-    """The architecture of a module as of `read_module`, as in LLVM's target triples."""
+    """The architecture in LLVM's target triples of a module from `read_module`."""
     if is_apple(module.os) and module.architecture == "arm64":
         return module.architecture  # Apple's own name stands in its triples
     return _TRIPLE_ARCHITECTURES.get(module.architecture, module.architecture)
 
 
 def own_build_id(module: ModuleKey) -> bytes:
-    """The identifier in the binary of a module as of `read_module`; b"" for none.
+    """The identifier in the binary of a module from `read_module`; b"" for none.
 
     It is the GNU build id, the LC_UUID, or the GUID of the CodeView record. A code id
     that opens with the bytes of the debug id is all of a build id that the debug id

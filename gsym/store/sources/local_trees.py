@@ -58,7 +58,7 @@ class LocalTree:
         self._layouts = tuple(layouts)
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The file of a module as of `Source.find`, which is not copied."""
+        """The file of a module, which is not copied; see `Source.find`."""
         del folder
         for path in self.find_all(key):
             return FoundFile(path, path)
@@ -140,7 +140,7 @@ class LocalStore:
         self.name: str = self._store.path
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The GSYM file of a module as of `Source.find`, with its identity."""
+        """The GSYM file of a module, with its identity; see `Source.find`."""
         del folder
         try:
             entry = self._store.get(key)

@@ -49,7 +49,7 @@ class SourceList:
         self.name: str = self.parts[0].name
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The file of a module as of `Source.find`, of the first that has one."""
+        """The file of a module in the first source that has one; see `Source.find`."""
         for part in self.parts[:-1]:
             with suppress(AmbiguousModuleError, NotFoundError, SourceError):
                 return part.find(key, folder)

@@ -48,7 +48,7 @@ class FetchedFiles:
         return f"{self.name}/{path}"
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """Fetch the file of a module, as of `Source.find`."""
+        """Fetch the file of a module; see `Source.find`."""
         answers: list[str] = []
         for layout in self._layouts:
             for path in layout.paths(key):
