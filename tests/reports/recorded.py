@@ -562,7 +562,7 @@ F0101 12:00:00.000000  4711 app.cc:12] Check failed: state
 
 HARMONY = f"""\
 Tid:4711, Name:app
-#00 pc 0000000000001020 /opt/app(N::leaf(int*)+32)({BUILD_ID})
+#00 pc 0000000000001020 /opt/app(N::leaf(void (*)(int))+32)({BUILD_ID})
 #01 pc 0000000000001110 /opt/app({BUILD_ID})
 """
 

@@ -140,10 +140,10 @@ _CUDA_HOST = regex(
 )
 # `#00 pc 0000000000012345  /lib/libfoo.so (foo+1) (BuildId: ab)`, HarmonyOS:
 # `#00 pc 0000000000012345 /lib/libfoo.so(foo+1)(0123456789abcdef0123456789abcdef)`
-_IN_PARENTHESES = r"\([^()]*(?:\([^()]*\)[^()]*)*\)"
+_IN_PARENTHESES = r"\([^()]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^()]*)*\)"
 _ANDROID = regex(
     rf"#{NUMBER} +pc +(?P<shown>(?:0x)?(?P<offset>{HEX})[ \t]+"
-    rf"(?P<module>\S+?)(?=\s|$|(?:{_IN_PARENTHESES})+\s*$)"
+    rf"(?P<module>\S+?)(?=\s|$|(?:{_IN_PARENTHESES}){{1,2}}\s*$)"
     r"(?:.*\((?:BuildId: |(?=[0-9a-f]{32}))(?P<build_id>[0-9a-fA-F]{2,128})\))?"
     r"(?:.*\S)?)\s*$"
 )
