@@ -13,6 +13,7 @@ from operator import add, eq, lt
 from gsym.memory.stack_parts import AlikeLines, StackFrame, StackNumbers
 from gsym.records import NamedTuple
 from gsym.reports.link_addresses import AFTER, CALL, CODE, FUNCTION
+from gsym.reports.report import line_after
 from gsym.reports.stacks.evidence import NO_NUMBERS
 
 TYPE_CHECKING = bool()
@@ -135,13 +136,15 @@ class Frames:
         known, kinds, addresses = self.known, self.kinds, self.addresses
         return [known[kinds[at]] for at in asked], [addresses[at] for at in asked]
 
-    def line_before(self, at: int) -> str:
-        """The start of the line of a frame."""
-        text = self.befores[at]
-        while at > 0 and "\n" not in text:
-            at -= 1
-            text = f"{self.befores[at]}{self.texts[at]}{text}"
-        return text.rpartition("\n")[2]
+    def line_before(self, at: int, known: tuple[int, str]) -> str:
+        """The start of the line of a frame, given one before it and that of it."""
+        begin = at
+        while begin > known[0] and "\n" not in self.befores[begin]:
+            begin -= 1
+        line = known[1]
+        for each in range(begin, at):
+            line = line_after(line, self.befores[each] + self.texts[each])
+        return line
 
     def kind(self, frame: StackFrame) -> int:
         """A new kind: that of a frame."""

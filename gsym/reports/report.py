@@ -339,11 +339,13 @@ class Report(NamedTuple):
             shown: The lines of the answer for the calls of a frame.
         """
         after = ""  # source lines that follow the current line
+        line = ""  # the start of it
         last_part = len(self.parts) - 1
         frames = [each.frames for each in self.threads]
         answers: dict[object, str] = {}  # threads share equal frames
         for at, part in enumerate(self.parts):
             if isinstance(part, str):
+                line = line_after(line, part)
                 end = part.find("\n") if after else -1
                 if after and end < 0 and at == last_part:
                     end = len(part)
@@ -356,11 +358,9 @@ class Report(NamedTuple):
             stack, number = part
             frame = frames[stack][number]
             calls, sources = frame[4], frame[9]
-            if len(calls) > 1 or sources:
-                between = f"\n{indent(self._line_before(at))}"
-                place: object = (id(frame), between)
-            else:
-                between, place = "", id(frame)
+            between = f"\n{indent(line)}" if len(calls) > 1 or sources else ""
+            place = id(frame), between
+            line = line_after(line, frame.text)
             answer = answers.get(place)
             if answer is None:
                 answer = self._answered(frame, between, shown)
@@ -369,18 +369,6 @@ class Report(NamedTuple):
                 source = sources[-1].shown(calls[-1].line)
                 after += "".join(f"{between}  {each}" for each in source)
             yield answer + after if after and at == last_part else answer
-
-    def _line_before(self, at: int) -> str:
-        """The start of the line of a part, as far as calls are indented."""
-        texts: list[str] = []
-        while at > 0:
-            at -= 1
-            text = self._original(self.parts[at])
-            newline = text.rfind("\n")
-            texts.append(text[newline + 1 :])
-            if newline >= 0:
-                break
-        return "".join(reversed(texts))[:MOST_INDENT]
 
     def originals(self) -> Iterator[str]:
         """The text of each part as it was in the report."""
@@ -482,6 +470,12 @@ class CallLines:
                 shown, paths, lines, offsets, inlined, strict=self._inlines
             )
         ]
+
+
+def line_after(line: str, text: str) -> str:
+    """The start of a line after more text, as far as calls are indented."""
+    _, newline, last = text.rpartition("\n")
+    return last[:MOST_INDENT] if newline else (line + text[:MOST_INDENT])[:MOST_INDENT]
 
 
 def indented(line: str) -> str:

@@ -32,7 +32,6 @@ from gsym.reports.link_addresses import (
     Readings,
 )
 from gsym.reports.report import (
-    MOST_INDENT,
     CallLines,
     Report,
     ReportFrame,
@@ -40,6 +39,7 @@ from gsym.reports.report import (
     ReportThread,
     answer_text,
     indented,
+    line_after,
 )
 from gsym.reports.stacks.evidence import FORM
 from gsym.reports.stacks.frames import FOLDED
@@ -789,6 +789,7 @@ class Answers(Sequence[ReportFrame]):
         places = [modules[each.module] if modules else "" for each in frames.known]
         doubts = [" [ambiguous]" if each.doubt else "" for each in frames.known]
         others = {*self.reasons, *self._changed}
+        known = 0, ""  # a frame, and the start of its line
         columns = frames.befores, frames.texts, frames.kinds, self.spans, self.offsets
         for at, (before, text, kind, span, offset) in enumerate(
             zip(*columns, strict=True)
@@ -801,7 +802,8 @@ class Answers(Sequence[ReportFrame]):
             begin, end = span
             answer, between = shown[begin], ""
             if end - begin > 1:
-                between = f"\n{indented(frames.line_before(at)[:MOST_INDENT])}"
+                known = at, frames.line_before(at, known)
+                between = f"\n{indented(line_after(known[1], before))}"
                 answer = between.join(shown[begin:end])
             if at in others:
                 yield answer_text(self[at], places[kind], between, lines)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import gsym
 from gsym.memory.stack_parts import ReportLimits, StackFrame, module_of_path
 from gsym.reports.stacks.frames import FRAMES
 from gsym.reports.stacks.headings import HEADINGS
@@ -21,6 +22,7 @@ from tests.reports.test_form_list import LINES
 
 if TYPE_CHECKING:
     import re
+    from pathlib import Path
     from typing import Any
 
     from gsym.memory.stack_parts import StackModule
@@ -88,3 +90,27 @@ def test_hostile_lines_stay_as_they_are(chosen: StackModule | None) -> None:
         each.text if isinstance(each, StackFrame) else each for each in stack.parts
     )
     assert "".join(whole) == text
+
+
+def test_what_follows_a_path_is_read_once() -> None:
+    pattern = next(each for each in FRAMES if each.form == "Android backtrace").pattern
+    path = "/opt/app" + "(b(c)d)" * 50_000
+    found = pattern.search(f"#1 pc 1 {path} x")
+    assert found is not None
+    assert found["module"] == path
+
+
+@pytest.mark.parametrize("context", [0, 1])
+@pytest.mark.parametrize("end", [r"\n", "\r"], ids=("escaped", "returns"))
+def test_frames_of_one_long_line_are_answered(
+    end: str, context: int, tmp_path: Path
+) -> None:
+    functions = "FUNC 1000 10 0 f\nINLINE 0 7 0 0 1000 10\n1000 10 9 0\n"
+    head = f"MODULE Linux x86_64 {'1' * 33} app\nFILE 0 a.c\nINLINE_ORIGIN 0 g\n"
+    (tmp_path / "app.sym").write_text(head + functions)
+    count = 20_000
+    text = end.join(["> #1 0x7f0000001005 (/opt/app+0x1005)"] * count)
+    answers = str(gsym.symbolicate(text, source=tmp_path, context=context))
+    outer = "\n>                   f + 5 at a.c:7 "
+    assert answers.startswith(f"> #1 0x7f0000001005 g + 5 at a.c:9 [inlined]{outer}")
+    assert answers.count(" f + 5 at a.c:7 ") == count
