@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 class Member(NamedTuple):
     """A file in an archive.
 
-    *offset* and *size* are those of its bytes; offset 0: it is not in a thin
-    archive, which only names it, relative to its own folder. *mtime* is in
-    seconds since 1970.
+    *offset* and *size* are those of its bytes; offset 0: it is not in a thin archive,
+    which only names it, relative to its own folder. *mtime* is in seconds since 1970.
     """
 
     name: str
@@ -49,8 +48,10 @@ _MAX_NAME = 4096
 _MAX_LISTED = 20  # members in an error message
 
 
-def list_members(data: memoryview, path: str) -> Iterator[Member]:
-    """The files of an archive, in its order.
+def list_members(
+    data: memoryview, path: str, *, may_be_cut: bool = False
+) -> Iterator[Member]:
+    """The files of an archive, in its order, of which the last one *may_be_cut*.
 
     Raises:
         UnsupportedError: A thin archive names members of other archives.
@@ -67,7 +68,7 @@ def list_members(data: memoryview, path: str) -> Iterator[Member]:
         offset, size = place + _HEADER_SIZE, _number(header[48:58])
         name = header[:16].rstrip(b" ")
         stored = 0 if is_thin and not _is_table(name) else size
-        if stored > len(data) - offset:
+        if stored > len(data) - offset and not may_be_cut:
             reason = "member of an archive reaches past its end"
             raise FormatError(reason, path=path, offset=place)
         if name == _GNU_NAMES:

@@ -2,8 +2,7 @@
 
 A Debian package, deb(5), is an ar archive with data.tar in it; an RPM package has a
 lead, two headers and a cpio archive (LSB 5.0, 22; cpio(5), "New ASCII Format"). Both
-archives are compressed. The functions raise ValueError for what is damaged in an RPM
-package.
+archives are compressed. The functions raise ValueError for a damaged RPM package.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ _PIECE = 1 << 20
 
 
 def data_of_deb(path: str) -> Member:
-    """The place of data.tar in a Debian package."""
-    for member in list_members(map_file(path), path):
+    """The place of data.tar in a Debian package, whose end may be missing."""
+    for member in list_members(map_file(path), path, may_be_cut=True):
         if member.name.startswith("data.tar"):
             return member
     raise FormatError("the package has no data.tar", path=path)

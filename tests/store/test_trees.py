@@ -493,6 +493,23 @@ def test_damaged_archive_is_reported(
         assert "failed" in {each.outcome for each in found} or size == 600
 
 
+@pytest.mark.parametrize("compression", ["", ".gz"])
+@pytest.mark.parametrize("write", [packages.deb, packages.rpm])
+def test_a_package_that_is_cut_gives_its_first_files(
+    store: Store,
+    folder: Path,
+    tmp_path: Path,
+    write: Callable[[dict[str, bytes], str], bytes],
+    compression: str,
+) -> None:
+    path = tmp_path / "package"
+    filling = random.Random(1).randbytes(1 << 20)  # noqa: S311 - no secret
+    files = {"one.sym": (folder / "one.sym").read_bytes(), "filling": filling}
+    path.write_bytes(write(files, compression)[: -1 << 19])
+    found = [each.outcome for each in add_tree(store, [path])]
+    assert (found[0], {*found[1:]}) == ("added", {"failed"})
+
+
 # ---- the command
 
 
