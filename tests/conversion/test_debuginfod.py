@@ -336,7 +336,7 @@ def test_servers_are_asked_on_request_only(
 def test_the_missing_package_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "httpx2", None)
+    monkeypatch.setitem(sys.modules, "gsym.net.connections", None)
     monkeypatch.setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9")
     with pytest.raises(gsym.UnsupportedError, match=r"pip install 'gsym\[net\]'"):
         convert(tmp_path)
