@@ -156,8 +156,8 @@ class StackFrame(NamedTuple):
         others: What it may be instead; the binaries decide.
         is_guess: Whether it is text unless a module has code at the address.
         is_counter: Whether the report says that it is the program counter.
-        line: The line that it is in, which it may share with others; or -1.
         doubt: What else it may be, or "".
+        line: Index of the line that it is in, which it may share with others; or -1.
         ordinal: Its number in the stack, or -1.
         heading: Index of the last heading before it, or -1.
         stack: Index into the stacks of the report.
@@ -177,18 +177,15 @@ class StackFrame(NamedTuple):
     others: tuple[StackFrame, ...] = ()
     is_guess: bool = False
     is_counter: bool = False
-    line: int = -1
     doubt: str = ""
+    line: int = -1
     ordinal: int = -1
     heading: int = -1
     stack: int = 0
 
-    def numbered(self, ordinal: int, heading: int, stack: int) -> StackFrame:
-        """The frame at a place in the stacks of its report."""
-        return _new(StackFrame, (*self[:_PLACE], ordinal, heading, stack))
 
-
-_PLACE = StackFrame._fields.index("ordinal")  # these are the last fields
+_PLACE = StackFrame._fields.index("line")
+"""The first of the fields that differ in frames that are alike."""
 _new = tuple.__new__
 
 
@@ -270,14 +267,16 @@ class AlikeLines:
 
     Attributes:
         pattern: What they may mean.
+        befores: The text before each, since the line before it.
         texts: The lines.
         values: The numbers of each.
     """
 
-    __slots__ = ("_columns", "pattern", "texts", "values")
+    __slots__ = ("_columns", "befores", "pattern", "texts", "values")
 
     def __init__(self, pattern: LinePattern) -> None:
         self.pattern: LinePattern = pattern
+        self.befores: list[str] = []
         self.texts: list[str] = []
         self.values: list[Sequence[int]] = []
         self._columns: Sequence[Sequence[int]] | None = None
@@ -299,60 +298,82 @@ class AlikeLines:
         return map(reading.of, self.values)
 
 
-class ReadLines(NamedTuple):
-    """Lines that follow one another, with frames of one stack.
+class FrameLines:
+    """The lines of a report that may have frames, as columns, and the text around them.
 
     Attributes:
+        befores: The text before each, since the line before it.
         texts: The lines.
         patterns: What each may mean.
         values: The numbers of each.
-        number: That of the first line in the report.
         ordinals: The numbers in the stack of frames that have none themselves.
-        heading: As of `StackFrame`.
-        stack: As of `StackFrame`.
+        headings: As of `StackFrame`.
+        rest: The text after the last line.
     """
 
-    texts: list[str]
-    patterns: list[LinePattern]
-    values: list[Sequence[int]]
-    number: int
-    ordinals: list[int]
-    heading: int
-    stack: int
+    __slots__ = (
+        "befores",
+        "headings",
+        "ordinals",
+        "patterns",
+        "rest",
+        "texts",
+        "values",
+    )
 
-    def parts(self) -> Iterator[str | StackFrame]:
-        """Frames of the lines, each with its other readings, and the texts between."""
-        several = zip(*self[:3], self.ordinals, strict=True)
-        for line, (text, pattern, values, ordinal) in enumerate(several, self.number):
-            end = 0
+    def __init__(self) -> None:
+        self.befores: list[str] = []
+        self.texts: list[str] = []
+        self.patterns: list[LinePattern] = []
+        self.values: list[Sequence[int]] = []
+        self.ordinals: list[int] = []
+        self.headings: list[int] = []
+        self.rest: str = ""
+
+    def firsts(self) -> list[int]:
+        """The number in its stack of the first frame of each line."""
+        return [
+            ordinal if pattern.ordinal < 0 else pattern.ordinal
+            for ordinal, pattern in zip(self.ordinals, self.patterns, strict=True)
+        ]
+
+    def parts(self, numbers: StackNumbers) -> Iterator[str | StackFrame]:
+        """Frames, each with its other readings, and the texts between."""
+        pending = ""
+        columns = self.patterns, self.texts, self.values, self.befores, self.firsts()
+        for at, (pattern, text, values, before, first) in enumerate(
+            zip(*columns, strict=True)
+        ):
+            stack, end = numbers.of(first, self.headings[at]), 0
+            pending += before
             for span, frame in zip(
                 pattern.spans, pattern.frames(text, values), strict=True
             ):
-                yield text[end : span[0]]
+                if pending := pending + text[end : span[0]]:
+                    yield pending
                 yield frame._replace(
-                    line=-1 if pattern.is_certain else line,
-                    ordinal=ordinal if frame.ordinal < 0 else frame.ordinal,
-                    heading=self.heading,
-                    stack=self.stack,
+                    line=-1 if pattern.is_certain else at,
+                    ordinal=self.ordinals[at] if frame.ordinal < 0 else frame.ordinal,
+                    heading=self.headings[at],
+                    stack=stack,
                 )
-                end = span[1]
-            yield text[end:]
+                pending, end = "", span[1]
+            pending = text[end:]
+        if pending := pending + self.rest:
+            yield pending
 
-
-def alike_lines(
-    contents: Iterable[str | StackFrame | ReadLines],
-) -> dict[LinePattern, AlikeLines]:
-    """The lines of each pattern, in order."""
-    found: dict[LinePattern, AlikeLines] = {}
-    for part in contents:
-        if type(part) is ReadLines:
-            for text, pattern, values in zip(*part[:3], strict=True):
-                alike = found.get(pattern)
-                if alike is None:
-                    alike = found[pattern] = AlikeLines(pattern)
-                alike.texts.append(text)
-                alike.values.append(values)
-    return found
+    def alike(self) -> dict[LinePattern, AlikeLines]:
+        """The lines of each pattern, in order."""
+        found: dict[LinePattern, AlikeLines] = {}
+        columns = self.patterns, self.befores, self.texts, self.values
+        for pattern, before, text, values in zip(*columns, strict=True):
+            alike = found.get(pattern)
+            if alike is None:
+                alike = found[pattern] = AlikeLines(pattern)
+            alike.befores.append(before)
+            alike.texts.append(text)
+            alike.values.append(values)
+        return found
 
 
 class StackHeading(NamedTuple):
@@ -373,13 +394,11 @@ class ParsedReport(NamedTuple):
     """A parsed report."""
 
     form: str  # the name of the recognized format
-    # Texts, frames and lines with frames, in order. If *is_verbatim*, the report is the
-    # concatenation of their texts.
-    contents: tuple[str | StackFrame | ReadLines, ...]
+    # If *is_verbatim*, the report is the concatenation of the texts in these.
+    lines: FrameLines
     modules: tuple[StackModule, ...]  # the modules of the report
     is_verbatim: bool = True  # false for JSON: the texts are then headings
     notes: tuple[str, ...] = ()  # sentences about omissions
-    stacks: tuple[StackHeading, ...] = ()  # the stacks, in order
     reason: str = ""  # why the program ended, as the report says; "" if it does not
     # all headings, also those of stacks without a frame
     headings: tuple[StackHeading, ...] = ()
@@ -389,25 +408,15 @@ class ParsedReport(NamedTuple):
     @property
     def parts(self) -> tuple[str | StackFrame, ...]:
         """Texts and frames in order."""
-        return tuple(parts_of(self.contents))
+        return tuple(self.lines.parts(StackNumbers(self.headings)))
 
-
-def parts_of(
-    contents: Iterable[str | StackFrame | ReadLines],
-) -> Iterator[str | StackFrame]:
-    """Texts and frames in order, without the lines that they are in."""
-    texts: list[str] = []
-    for content in contents:
-        for part in content.parts() if isinstance(content, ReadLines) else (content,):
-            if isinstance(part, str):
-                texts.append(part)
-                continue
-            if text := "".join(texts):
-                yield text
-            texts.clear()
-            yield part
-    if text := "".join(texts):
-        yield text
+    @property
+    def stacks(self) -> tuple[StackHeading, ...]:
+        """The stacks, in order."""
+        numbers = StackNumbers(self.headings)
+        for place in zip(self.lines.firsts(), self.lines.headings, strict=True):
+            numbers.of(*place)
+        return tuple(numbers.stacks)
 
 
 class StackNumbers:
@@ -420,23 +429,20 @@ class StackNumbers:
     def __init__(self, headings: Sequence[StackHeading]) -> None:
         self.stacks: list[StackHeading] = []  # their headings
         self._headings = headings
-        self._ordinal = self._heading = self._line = -1  # of the last frame
+        self._ordinal = self._heading = -1  # of the last line
 
-    def of(self, ordinal: int, heading: int, line: int) -> int:
-        """The stack of the next frame; see `StackFrame` for what is known of it."""
-        is_same_line = 0 <= line == self._line
+    def of(self, ordinal: int, heading: int) -> int:
+        """The stack of the next line, by the number of its first frame."""
         if heading != self._heading:
             self.stacks.append(self._headings[heading])
-        elif (0 <= ordinal <= self._ordinal and not is_same_line) or not self.stacks:
+        elif 0 <= ordinal <= self._ordinal or not self.stacks:
             self.stacks.append(StackHeading())
-        if not is_same_line:
-            self._ordinal = ordinal
-        self._heading, self._line = heading, line
+        self._ordinal, self._heading = ordinal, heading
         return len(self.stacks) - 1
 
-    def go_to(self, ordinal: int, line: int) -> None:
-        """Let a later frame of the last stack be the one before the next."""
-        self._ordinal, self._line = ordinal, line
+    def go_to(self, ordinal: int) -> None:
+        """Let a later line of the last stack be the one before the next."""
+        self._ordinal = ordinal
 
 
 class StackBuilder:
@@ -450,13 +456,12 @@ class StackBuilder:
         # modules and addresses that it says to be in a program counter
         self.counters: set[tuple[int, int]] = set()
         self.heading: int = -1  # index of the last heading, or -1
-        self.last: int = 0  # index of the last stack, or 0
-        self._parts: list[str | StackFrame | ReadLines] = []
+        self._lines = FrameLines()
+        self._patterns: dict[object, LinePattern] = {}  # of frames
         self._pending: list[str] = []
         self._frames = 0
         self._forms: dict[str, int] = {}
         self._headings: list[StackHeading] = []
-        self._numbers = StackNumbers(self._headings)
         self._frames_before = 0  # the last heading
         self._modules: list[StackModule] = []
         self._number_of: dict[tuple[ModuleKey, str], int] = {}
@@ -502,121 +507,71 @@ class StackBuilder:
             registers=tuple(registers), instruction=instruction
         )
 
-    def add_frame(
-        self,
-        frame: StackFrame,
-        form: str = "",
-        number: int = -1,
-        before: str = "",
-        after: str = "",
-    ) -> None:
+    def add_frame(self, frame: StackFrame, form: str = "", number: int = -1) -> None:
         """Append a frame; beyond the limits it is text.
 
-        If it has the number of a line, the binaries decide among it and the others.
+        The binaries decide among it and its other readings, and whether a guess is one.
 
         Args:
             frame: The frame, of any stack.
             form: What frames like it are called.
             number: Its number in the stack, if known: one that is not greater than the
                 one before begins a stack.
-            before: Text before it.
-            after: Text after it.
         """
-        pending = self._pending
-        if before:
-            pending.append(before)
-        if not 0 <= frame.address < UINT64_END:
-            pending += frame.text, after
+        text, module, address = frame[:3]
+        if not 0 <= address < UINT64_END:
+            self.add_text(text)
             return
-        if self._frames == self.limits.frames:
-            self.is_over = True
-            self.add_note(f"Only the first {self._frames} frames are looked up.")
-            pending += frame.text, after
-            return
-        if frame.line >= 0:
-            own = frame._replace(others=())
-            readings = [Reading(each) for each in (own, *frame.others)]
-            pattern = LinePattern(form, [(0, len(frame.text))], [readings])
-            self.add_lines([frame.text], [pattern], [()], frame.line, [number])
-            pending += (after,) if after else ()
-            return
-        self._frames += 1
-        if not frame.is_guess:
-            self._forms[form] = self._forms.get(form, 0) + 1
-        if pending:
-            self._flush()
-        heading = self.heading
-        self.last = stack = self._numbers.of(number, heading, frame.line)
-        place = frame.ordinal, frame.heading, frame.stack
-        if place != (number, heading, stack):
-            frame = frame.numbered(number, heading, stack)
-        self._parts.append(frame)
-        if after:
-            pending.append(after)
+        has_plus = frame.plus is not None
+        key = form, len(text), module, *frame[3:6], has_plus, *frame[7:_PLACE]
+        pattern = self._patterns.get(key)
+        if pattern is None:
+            own = frame._replace(text="", address=0, others=(), ordinal=-1)
+            readings = [Reading(own, 0, 1 if has_plus else -1)]
+            readings += map(Reading, frame.others)
+            is_certain = not (frame.others or frame.is_guess)
+            pattern = LinePattern(
+                form, [(0, len(text))], [readings], is_certain=is_certain
+            )
+            self._patterns[key] = pattern
+        values = (address,) if frame.plus is None else (address, frame.plus)
+        self.add_lines([text], [pattern], [values], [number])
 
     def add_lines(
         self,
         texts: Sequence[str],
         patterns: Sequence[LinePattern],
         values: Sequence[Sequence[int]],
-        number: int,
         ordinals: Sequence[int],
     ) -> None:
-        """Append lines with frames; see `ReadLines`."""
+        """Append lines with frames; see `FrameLines`."""
         kinds = {patterns[0]: 1} if len(patterns) == 1 else Counter(patterns)
         count = sum(len(each.spans) * several for each, several in kinds.items())
-        heading = self.heading
         if self._frames + count > self.limits.frames:
             if len(texts) > 1:
                 for at in range(len(texts)):
                     run = slice(at, at + 1)
-                    own = texts[run], patterns[run], values[run]
-                    self.add_lines(*own, number + at, ordinals[run])
+                    self.add_lines(
+                        texts[run], patterns[run], values[run], ordinals[run]
+                    )
                 return
-            columns = [*texts], [*patterns], [*values]
-            alone = ReadLines(*columns, number, [*ordinals], heading, 0)
-            for part in alone.parts():
-                if isinstance(part, str):
-                    self.add_text(part)
-                else:
-                    self.add_frame(part, patterns[0].form, part.ordinal)
+            self.is_over = True
+            self.add_note(f"Only the first {self._frames} frames are looked up.")
+            self.add_text(texts[0])
             return
         self._frames += count
         for pattern, several in kinds.items():
             if pattern.sure:
                 sure = self._forms.get(pattern.form, 0) + pattern.sure * several
                 self._forms[pattern.form] = sure
-        if self._pending:
-            self._flush()
-        firsts = [
-            number if pattern.ordinal < 0 else pattern.ordinal
-            for number, pattern in zip(ordinals, patterns, strict=True)
-        ]
-        descents = (at for at in range(1, len(firsts)) if firsts[at] <= firsts[at - 1])
-        begin = 0
-        for end in (*descents, len(texts)):
-            self.last = self._numbers.of(firsts[begin], heading, number + begin)
-            self._numbers.go_to(firsts[end - 1], number + end - 1)
-            run = slice(begin, end)
-            columns = [*texts[run]], [*patterns[run]], [*values[run]]
-            place = [*ordinals[run]], heading, self.last
-            self._add_run(ReadLines(*columns, number + begin, *place))
-            begin = end
-
-    def _add_run(self, lines: ReadLines) -> None:
-        """Append lines of one stack, to those that they follow."""
-        last = self._parts[-1] if self._parts else None
-        if (
-            type(last) is not ReadLines
-            or last.stack != lines.stack
-            or last.number + len(last.texts) != lines.number
-        ):
-            self._parts.append(lines)
-            return
-        last.texts.extend(lines.texts)
-        last.patterns.extend(lines.patterns)
-        last.values.extend(lines.values)
-        last.ordinals.extend(lines.ordinals)
+        lines = self._lines
+        lines.befores.append(self._taken())
+        lines.befores += [""] * (len(texts) - 1)
+        lines.texts += texts
+        lines.patterns += patterns
+        lines.values += values
+        lines.ordinals += ordinals
+        lines.headings += [self.heading] * len(texts)
 
     def add_note(self, note: str) -> None:
         """Add a sentence about an omission, once."""
@@ -645,17 +600,16 @@ class StackBuilder:
 
     def finish(self, form: str = "", *, is_verbatim: bool = True) -> ParsedReport:
         """The parsed report."""
-        self._flush()
+        self._lines.rest = self._taken()
         if not is_verbatim:
             self._make_valid()
         usual = max(self._forms, key=self._forms.__getitem__, default=NO_FRAMES)
         return ParsedReport(
             form or usual,
-            tuple(self._parts),
+            self._lines,
             tuple(self._modules),
             is_verbatim,
             tuple(self._notes),
-            tuple(self._numbers.stacks),
             self.reason,
             tuple(self._headings),
             self.counters,
@@ -664,38 +618,30 @@ class StackBuilder:
     def take(self) -> ParsedReport:
         """The parts since the last call, of a report that continues."""
         taken = self.finish()
-        self._parts.clear()
+        self._lines = FrameLines()
+        self._patterns.clear()
         del self._headings[:-1]  # the last stack may go on
-        self.heading, self.last = len(self._headings) - 1, 0
-        self._numbers = StackNumbers(self._headings)
+        self.heading = len(self._headings) - 1
         return taken
 
     def _make_valid(self) -> None:
         """Replace what no UTF-8 has: in JSON, surrogates may be alone."""
-        self._parts = [
-            valid_text(part)
-            if isinstance(part, str)
-            else part
-            if isinstance(part, ReadLines)
-            or (part.text.isascii() and part.symbol.isascii())
-            else part._replace(
-                text=valid_text(part.text), symbol=valid_text(part.symbol)
-            )
-            for part in self._parts
-        ]
+        lines = self._lines
+        for texts in (lines.befores, lines.texts):
+            texts[:] = map(valid_text, texts)
+        lines.rest = valid_text(lines.rest)
         self._modules = [
             each._replace(name=valid_text(each.name), path=valid_text(each.path))
             for each in self._modules
         ]
-        for several in (self._headings, self._numbers.stacks):
-            several[:] = [each._replace(name=valid_text(each.name)) for each in several]
+        headings = self._headings
+        headings[:] = [each._replace(name=valid_text(each.name)) for each in headings]
         self.reason = valid_text(self.reason)
 
-    def _flush(self) -> None:
+    def _taken(self) -> str:
         text = "".join(self._pending)
-        if text:
-            self._parts.append(text)
         self._pending.clear()
+        return text
 
 
 def valid_text(text: str) -> str:

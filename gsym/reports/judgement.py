@@ -8,7 +8,7 @@ only differ in their numbers are judged once for all of which the modules say th
 from __future__ import annotations
 
 from itertools import chain, combinations
-from operator import add, eq, lt
+from operator import add, eq
 
 from gsym.memory.stack_parts import AlikeLines, StackFrame, StackNumbers
 from gsym.records import NamedTuple
@@ -20,7 +20,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gsym.memory.stack_parts import LinePattern, Reading, ReadLines, StackHeading
+    from gsym.memory.stack_parts import FrameLines, LinePattern, Reading, StackHeading
     from gsym.reports.link_addresses import LinkAddresses
     from gsym.reports.report_work import ModuleOfReport
 
@@ -101,24 +101,6 @@ class Frames:
         self.rest: str = ""
         self._texts: list[str] = []  # since the last frame
 
-    def add(self, text: str, address: int, heading: int, stack: int, kind: int) -> None:
-        """Append a frame."""
-        self.befores.append(self._taken())
-        self.texts.append(text)
-        self.addresses.append(address)
-        self.headings.append(heading)
-        self.stacks.append(stack)
-        self.kinds.append(kind)
-
-    def add_text(self, text: str) -> None:
-        """Append a text without a frame."""
-        if text:
-            self._texts.append(text)
-
-    def end(self) -> None:
-        """Take all texts that are left as the rest."""
-        self.rest = self._taken()
-
     def _taken(self) -> str:
         text = "".join(self._texts)
         self._texts.clear()
@@ -151,72 +133,82 @@ class Frames:
         self.known.append(frame)
         return len(self.known) - 1
 
-    def add_lines(
-        self, lines: ReadLines, rows: Sequence[Sequence[_Row]], numbers: StackNumbers
+    def add_run(
+        self,
+        rows: Sequence[Sequence[_Row]],
+        ordinals: Sequence[int],
+        heading: int,
+        numbers: StackNumbers,
     ) -> None:
-        """Append the frames of lines: those of each line, each with texts around it."""
-        known, heading = self.known, lines.heading
+        """Append the frames of lines that follow one another, and have one heading.
+
+        Args:
+            rows: The frames of each line, each with the texts around it.
+            ordinals: The number of each line in the stack, each greater than the last.
+            heading: That of all.
+            numbers: Numbers the stacks.
+        """
         every = [*chain.from_iterable(rows)]
-        befores, texts, afters, kinds, addresses = zip(*every, strict=True)
-        firsts: Sequence[int] = ()
-        if _TEXT not in kinds:
-            named = [known[row[0][3]].ordinal for row in rows]
-            several = zip(named, lines.ordinals, strict=True)
-            firsts = [ordinal if own < 0 else own for own, ordinal in several]
-        if firsts and all(map(lt, firsts, firsts[1:])):
-            stack = numbers.of(firsts[0], heading, lines.number)
-            numbers.go_to(firsts[-1], lines.number + len(rows) - 1)
-            self.befores += map(add, (self._taken(), *afters), befores)
-            self.add_text(afters[-1])
-            self.texts += texts
-            self.addresses += addresses
-            self.headings += [heading] * len(every)
-            self.stacks += [stack] * len(every)
-            self.kinds += kinds
+        own = [each for each in every if each[3] != _TEXT]
+        if not own:
+            self._texts += chain.from_iterable(each[:2] for each in every)
             return
-        pairs = zip(rows, lines.ordinals, strict=True)
-        for number, (row, ordinal) in enumerate(pairs, lines.number):
-            for before, text, after, kind, address in row:
-                self.add_text(before)
-                if kind == _TEXT:
-                    self.add_text(text)
-                    continue
-                own = known[kind].ordinal
-                stack = numbers.of(ordinal if own < 0 else own, heading, number)
-                self.add(text, address, heading, stack, kind)
-                self.add_text(after)
+        befores, texts, afters, kinds, addresses = zip(*own, strict=True)
+        if len(own) == len(every):
+            self.befores += map(add, (self._taken(), *afters), befores)
+            self._texts.append(afters[-1])
+        else:
+            for before, text, after, kind, _ in every:
+                self._texts.append(before)
+                if kind != _TEXT:
+                    self.befores.append(self._taken())
+                self._texts.append(text if kind == _TEXT else after)
+            several = zip(rows, ordinals, strict=True)
+            ordinals = [each for row, each in several if row[0][3] != _TEXT]
+        stack = numbers.of(ordinals[0], heading)
+        numbers.go_to(ordinals[-1])
+        self.texts += texts
+        self.addresses += addresses
+        self.headings += [heading] * len(own)
+        self.stacks += [stack] * len(own)
+        self.kinds += kinds
+
+    def end(self, text: str) -> None:
+        """Take all texts that are left as the rest, and this one."""
+        self.rest = self._taken() + text
 
 
 def settled(
-    contents: Sequence[str | StackFrame | ReadLines],
+    lines: FrameLines,
     headings: Sequence[StackHeading],
     modules: Sequence[ModuleOfReport],
-    lines: Mapping[LinePattern, AlikeLines],
+    alike: Mapping[LinePattern, AlikeLines],
 ) -> tuple[Frames, list[StackHeading]]:
     """The frames of a report, each with the reading that is right; its stacks.
 
     What no reading of a line explains is text.
 
     Args:
-        contents: The parts of the report.
+        lines: The lines of the report.
         headings: Its headings.
         modules: Its modules, opened.
-        lines: The lines among its parts, by their patterns.
+        alike: The lines by their patterns.
     """
     frames, numbers = Frames(), StackNumbers(headings)
     judge = _Judge(modules, frames)
-    rows = {pattern: judge.rows(alike) for pattern, alike in lines.items()}
-    for part in contents:
-        if isinstance(part, str):
-            frames.add_text(part)
-        elif isinstance(part, StackFrame):
-            stack = numbers.of(part.ordinal, part.heading, part.line)
-            place = part.heading, stack, frames.kind(part)
-            frames.add(part.text, part.address, *place)
-        else:
-            own = [next(rows[pattern]) for pattern in part.patterns]
-            frames.add_lines(part, own, numbers)
-    frames.end()
+    rows = {pattern: judge.rows(each) for pattern, each in alike.items()}
+    firsts, own, begin = lines.firsts(), lines.headings, 0
+    ends = (
+        at
+        for at in range(1, len(firsts))
+        if firsts[at] <= firsts[at - 1] or own[at] != own[at - 1]
+    )
+    for end in (*ends, len(firsts)):
+        run = [next(rows[pattern]) for pattern in lines.patterns[begin:end]]
+        if run:
+            frames.add_run(run, firsts[begin:end], own[begin], numbers)
+        begin = end
+    frames.end(lines.rest)
     return frames, numbers.stacks
 
 
@@ -237,13 +229,15 @@ class _Judge:
             at: own[0] if len(own) == 1 and own[0][4] >= 0 > own[0][5] else None
             for at, own in kinds.items()
         }
-        lines = zip(alike.texts, alike.values, map(id, chosen), strict=True)
-        return (
-            [*self._row(text, own, kinds[at])]
-            if (kind := alone[at]) is None
-            else [(text[kind[0]], text[kind[1]], text[kind[2]], kind[3], own[kind[4]])]
-            for text, own, at in lines
-        )
+        columns = alike.befores, alike.texts, alike.values, map(id, chosen)
+        for before, text, own, at in zip(*columns, strict=True):
+            kind = alone[at]
+            if kind is None:
+                yield [*self._row(before, text, own, kinds[at])]
+                continue
+            start, middle, stop, number, address, _ = kind
+            place = number, own[address]
+            yield [(before + text[start], text[middle], text[stop], *place)]
 
     def _kind(
         self, start: int, stop: int, frame: StackFrame, address: int, plus: int
@@ -252,7 +246,7 @@ class _Judge:
         return *around, self._frames.kind(frame), address, plus
 
     def _row(
-        self, text: str, values: Sequence[int], kinds: Sequence[_Kind]
+        self, before: str, text: str, values: Sequence[int], kinds: Sequence[_Kind]
     ) -> Iterator[_Row]:
         """The frames of a line; the text itself if it has none."""
         frames, end = self._frames, 0
@@ -262,10 +256,10 @@ class _Judge:
                 kind = frames.kind(frame._replace(plus=values[plus]))  # noqa: PLW2901
             own = values[address] if address >= 0 else frame.address
             after = text[last] if at == len(kinds) - 1 else ""
-            yield text[end : middle.start], text[middle], after, kind, own
-            end = middle.stop
+            yield before + text[end : middle.start], text[middle], after, kind, own
+            before, end = "", middle.stop
         if not kinds:
-            yield "", text, "", _TEXT, 0
+            yield before, text, "", _TEXT, 0
 
     def _chosen(self, alike: AlikeLines) -> Iterable[_Chosen]:
         """For each line what its frames are; the rest is text."""

@@ -12,13 +12,7 @@ from itertools import accumulate, chain
 from time import perf_counter
 
 from gsym.errors import GsymError
-from gsym.memory.stack_parts import (
-    NO_FRAMES,
-    NO_MODULE,
-    StackFrame,
-    alike_lines,
-    parts_of,
-)
+from gsym.memory.stack_parts import NO_FRAMES, NO_MODULE
 from gsym.model import NO_FUNCTION, Frame
 from gsym.modules.key import NAME_ALONE, key_of_debug_id
 from gsym.reports.judgement import Frames, settled
@@ -53,7 +47,8 @@ if TYPE_CHECKING:
     from gsym.memory.stack_parts import (
         AlikeLines,
         ParsedReport,
-        ReadLines,
+        StackFrame,
+        StackHeading,
         StackModule,
     )
     from gsym.modules.key import ModuleKey
@@ -239,17 +234,16 @@ class ReportWork:
         for named in stack.modules:
             if named.has_id and not named.problem:
                 self._with_ids.setdefault(named.name, []).append(named)
-        self._stacks = stack.stacks
+        self._stacks: Sequence[StackHeading] = ()
         self._starts: set[tuple[int, int]] = set()  # of functions, by module
         self._callers: set[int] = set()  # modules with return addresses
         self._frames = Frames()
         self._answers = Answers(self._frames)
         self._text_left = 0
         self._named = self.modules  # all of the report
-        self._lines = alike_lines(stack.contents)
-        asked = {part.module for part in stack.contents if type(part) is StackFrame}
-        asked.update(*(each.modules for each in self._lines))
-        self._asked = [self.modules[number] for number in asked - {NO_MODULE}]
+        self._lines = stack.lines.alike()
+        asked = {number for each in self._lines for number in each.modules}
+        self._asked = [self.modules[number] for number in asked]
         self._ask()
 
     def _ask(self) -> None:
@@ -384,24 +378,22 @@ class ReportWork:
     def _settle(self) -> None:
         """Choose what each frame is, and which are return addresses."""
         stack = self._stack
-        kinds = _kinds(stack.contents, self._lines.values())
+        kinds = _kinds(self._lines.values())
         are_unclear = any(not each.is_certain for each in self._lines)
         for number, module in enumerate(self.modules):
             opened = module.module
             if opened is None or opened.reader is None or not module.is_asked:
                 continue
-            own = [*kinds.get(number, {}).values()]
-            readings = Readings(are_unclear, own, partial(self._readings, number))
+            own = partial(self._readings, number)
+            readings = Readings(are_unclear, kinds.get(number, ()), own)
             names = opened.function_names()
             module.places = LinkAddresses(
                 opened.reader, module.binaries, names, readings, module.code
             )
         asked = [each for each in self.modules if each.is_asked]
-        self._frames, stacks = settled(
-            stack.contents, stack.headings, self.modules, self._lines
+        self._frames, self._stacks = settled(
+            stack.lines, stack.headings, self.modules, self._lines
         )
-        if self._lines:
-            self._stacks = tuple(stacks)
         self._list_frames()
         if are_unclear and not self._has_choices:
             self._leave_out([each for each in asked if not each.is_asked])
@@ -416,7 +408,7 @@ class ReportWork:
 
     def _readings(self, number: int) -> Iterator[StackFrame]:
         """Readings of frames in a module, in order."""
-        for frame in parts_of(self._stack.contents):
+        for frame in self._stack.parts:
             if not isinstance(frame, str):
                 several = (frame, *frame.others)
                 own = (each for each in several if each.module == number)
@@ -832,29 +824,18 @@ class ThreadFrames(Sequence[ReportFrame]):
 
 
 def _kinds(
-    contents: Sequence[str | StackFrame | ReadLines], lines: Iterable[AlikeLines]
-) -> dict[int, dict[object, tuple[StackFrame, Sequence[int]]]]:
-    """Readings of frames by module and all but the address: a frame, the addresses."""
-    found: dict[int, dict[object, tuple[StackFrame, Sequence[int]]]] = {}
-    made: dict[tuple[int, object], tuple[StackFrame, list[int]]] = {}
-    for part in contents:
-        if type(part) is StackFrame:
-            key: object = part.base
-            if part.symbol:
-                key = *part[3:8], part.function_size
-            made.setdefault((part.module, key), (part, []))[1].append(part.address)
+    lines: Iterable[AlikeLines],
+) -> dict[int, list[tuple[StackFrame, Sequence[int]]]]:
+    """Readings of frames by module: for all but the address a frame, the addresses."""
+    found: dict[int, list[tuple[StackFrame, Sequence[int]]]] = {}
     for alike in lines:
-        for at, reading in enumerate(chain.from_iterable(alike.pattern.readings)):
-            number = reading.frame.module
+        for reading in chain.from_iterable(alike.pattern.readings):
+            kinds = found.setdefault(reading.frame.module, [])
             if reading.plus < 0:
-                own = reading.frame, alike.addresses(reading)
-                found.setdefault(number, {})[alike, at] = own
+                kinds.append((reading.frame, alike.addresses(reading)))
                 continue
+            several: dict[int | None, tuple[StackFrame, list[int]]] = {}
             for frame in alike.frames(reading):
-                several = made.setdefault(
-                    (number, (alike, at, frame.plus)), (frame, [])
-                )
-                several[1].append(frame.address)
-    for (number, key), kind in made.items():
-        found.setdefault(number, {})[key] = kind
+                several.setdefault(frame.plus, (frame, []))[1].append(frame.address)
+            kinds += several.values()
     return found

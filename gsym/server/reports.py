@@ -31,7 +31,9 @@ from gsym.memory.elf_core import is_core
 from gsym.memory.microdump import has_microdump
 from gsym.memory.minidump import MAGIC
 from gsym.memory.stack_parts import (
+    NO_LIMITS,
     ParsedReport,
+    StackBuilder,
     StackFrame,
     StackHeading,
     StackModule,
@@ -94,27 +96,26 @@ class Stacks(msgspec.Struct, forbid_unknown_fields=True):
 
     def report(self) -> ParsedReport:
         """The report."""
+        stack = StackBuilder(NO_LIMITS)
         for each in self.parts:
-            if isinstance(each, Frame) and not (
+            if isinstance(each, str):
+                stack.add_text(each)
+                continue
+            if not (
                 each.module < len(self.modules)
                 and 0 <= each.address < UINT64_END
                 and each.stack < len(self.stacks)
             ):
                 raise FormatError(_INVALID)
-        return ParsedReport(
-            self.form,
-            tuple(
-                each
-                if isinstance(each, str)
-                else StackFrame(**msgspec.structs.asdict(each))
-                for each in self.parts
-            ),
-            tuple(
+            stack.heading = each.stack
+            stack.add_frame(StackFrame(**msgspec.structs.asdict(each)))
+        return stack.finish(self.form)._replace(
+            modules=tuple(
                 StackModule(row[0], ModuleKey(*row[2:]), path=row[1])
                 for row in self.modules
             ),
             notes=tuple(self.notes),
-            stacks=tuple(StackHeading(*each) for each in self.stacks),
+            headings=tuple(StackHeading(*each) for each in self.stacks),
             reason=self.reason,
         )
 

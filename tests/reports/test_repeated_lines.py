@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.memory.stack_parts import StackFrame, alike_lines
+from gsym.memory.stack_parts import StackFrame
 from gsym.reports import judgement
 from gsym.reports.passages import LongText
 from gsym.reports.stacks import line_reader
@@ -95,7 +95,7 @@ def test_line_means_what_it_means_to_a_new_reader(
 
 def test_lines_with_other_numbers_in_their_words_share_what_they_mean() -> None:
     lines = [f"libfoo.so: took {at} ms at 0x7f1200001{at}\n" for at in range(100, 300)]
-    (alike,) = alike_lines(parse_report("".join(lines)).contents).values()
+    (alike,) = parse_report("".join(lines)).lines.alike().values()
     assert alike.texts == lines
 
 

@@ -238,7 +238,6 @@ class _Walk:
         self._lists: list[list[int]] = []  # modules of each list that has some
         self._by_name: dict[str, int] = {}
         self._crashed: int | None = None
-        self._line = 0
 
     def add(self, report: Any) -> None:
         """Add all frames of a value."""
@@ -327,11 +326,9 @@ class _Walk:
         if self._is_sure:  # of the module and of what is a return address
             is_return = self._is_apple and at > 0
             return options[0]._replace(text=symbol or place, is_return=is_return)
-        self._line += 1
         return options[0]._replace(
             text=symbol or place,
             others=tuple(options[1:]),
-            line=self._line,
             symbol=symbol,
             may_return=at > 0 or fields.text(_TRUST) != "context",
             may_be_exact=True,

@@ -75,7 +75,6 @@ class LineReader:
         self._before: tuple[tuple[str, Shape], ...] = ()  # lines, the last one first
         self._block: Sequence[Shape] = ()  # of lines up to
         self._block_end = 0
-        self._number = 0  # of the line
         self._has_stack = False  # that a form describes
         self._are_words: dict[int, bool] = {}  # by module
 
@@ -136,7 +135,6 @@ class LineReader:
                 self._add_alike(block[at:end], [*filter(None, known[at:end])])
                 at = end
                 continue
-            self._number += 1
             if at in texts and not stack.is_over:
                 self._before = ((line, shape), *self._before[:3])
                 self._add_text(line, shape)
@@ -221,8 +219,8 @@ class LineReader:
         if not is_heading:
             found, values = self._meaning(text, shape, lines, at)
             if found is not None and not self._is_elsewhere(found, values, text):
-                place = self._number, [self._position]
-                self._stack.add_lines([line], [found.pattern], [values], *place)
+                own = [line], [found.pattern], [values], [self._position]
+                self._stack.add_lines(*own)
                 self._position += 1
                 return
         self._add_text(line, shape)
@@ -295,8 +293,7 @@ class LineReader:
             at if each < 0 else each for at, each in zip(own, ordinals, strict=True)
         ]
         texts = [line for line, _ in block]
-        self._stack.add_lines(texts, patterns, values, self._number + 1, places)
-        self._number += len(known)
+        self._stack.add_lines(texts, patterns, values, places)
         self._position += len(known)
         before = (each for each in reversed(block) if each[1].usual is None)
         self._before = (*islice(before, 4), *self._before)[:4]
@@ -346,7 +343,8 @@ class LineReader:
                 self._position = 0
             for frame, cut in found:
                 number = self._position if cut.number is None else frame.ordinal
-                self._stack.add_frame(frame, form.form, number, line[end : cut.start])
+                self._stack.add_text(line[end : cut.start])
+                self._stack.add_frame(frame, form.form, number)
                 self._position += 1
                 end = cut.end
             self._stack.add_text(line[end:])
@@ -392,9 +390,7 @@ class LineReader:
         ]
         if not options:
             return frame
-        return frame._replace(
-            others=tuple(options), line=self._number, may_return=True, may_be_exact=True
-        )
+        return frame._replace(others=tuple(options), may_return=True, may_be_exact=True)
 
     @property
     def _is_placed(self) -> bool:
@@ -468,8 +464,7 @@ class LineReader:
         # fmt: off
         return _new(StackFrame, (  # there are many, so in the order of the fields
             line[cut.start : cut.end], number, address, base, is_return, symbol, plus,
-            "", is_return, may_return, size, (), False, False, -1, "", ordinal,
-            stack.heading, stack.last,
+            "", is_return, may_return, size, (), False, False, "", -1, ordinal, -1, 0,
         ))
         # fmt: on
 
