@@ -518,24 +518,32 @@ class StackBuilder:
             number: Its number in the stack, if known: one that is not greater than the
                 one before begins a stack.
         """
-        text, module, address = frame[:3]
+        text, _, address = frame[:3]
         if not 0 <= address < UINT64_END:
             self.add_text(text)
             return
+        pattern = self.pattern(frame, form, (0, len(text)))
+        values = (address,) if frame.plus is None else (address, frame.plus)
+        self.add_lines([text], [pattern], [values], [number])
+
+    def pattern(
+        self, frame: StackFrame, form: str, span: tuple[int, int]
+    ) -> LinePattern:
+        """The pattern of lines with a frame like this one, of any address, at a place.
+
+        Their numbers are the address, and the bytes from the start of the function.
+        """
         has_plus = frame.plus is not None
-        key = form, len(text), module, *frame[3:6], has_plus, *frame[7:_PLACE]
+        key = form, span, frame.module, *frame[3:6], has_plus, *frame[7:_PLACE]
         pattern = self._patterns.get(key)
         if pattern is None:
             own = frame._replace(text="", address=0, others=(), ordinal=-1)
             readings = [Reading(own, 0, 1 if has_plus else -1)]
             readings += map(Reading, frame.others)
             is_certain = not (frame.others or frame.is_guess)
-            pattern = LinePattern(
-                form, [(0, len(text))], [readings], is_certain=is_certain
-            )
+            pattern = LinePattern(form, [span], [readings], is_certain=is_certain)
             self._patterns[key] = pattern
-        values = (address,) if frame.plus is None else (address, frame.plus)
-        self.add_lines([text], [pattern], [values], [number])
+        return pattern
 
     def add_lines(
         self,

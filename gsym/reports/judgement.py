@@ -347,10 +347,10 @@ def _addresses(
         (frame,) = alike.frames(reading)
         for address in places.named_addresses(frame):
             yield [address]
-    elif reading.plus >= 0:
-        yield [*map(places.address, alike.frames(reading))]
     else:
-        yield places.addresses_of(reading.frame, alike.addresses(reading))
+        own = [reading.frame] * len(alike.values)
+        frames = own if reading.plus < 0 else [*alike.frames(reading)]
+        yield places.addresses_in(frames, alike.addresses(reading))
 
 
 def _scores(

@@ -114,19 +114,6 @@ class LinkAddresses:
         """The link-time addresses that a frame may be at that names its function."""
         return [start + (frame.plus or 0) for start in self._named_starts(frame)]
 
-    def addresses_of(
-        self, frame: StackFrame, addresses: Sequence[int]
-    ) -> Sequence[int | None]:
-        """The value of `address` for a frame, if it has each of these addresses."""
-        base, start = frame.base, self._base
-        if base == "image":
-            return [each + start for each in addresses]
-        if base in _LINKS and not self._is_moved and frame.plus is None:
-            if base == "link" or not start:
-                return addresses
-            return [each if each >= start else each + start for each in addresses]
-        return [self.address(frame._replace(address=each)) for each in addresses]
-
     def addresses_in(
         self, frames: Sequence[StackFrame], addresses: Sequence[int]
     ) -> list[int | None]:

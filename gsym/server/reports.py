@@ -101,11 +101,10 @@ class Stacks(msgspec.Struct, forbid_unknown_fields=True):
             if isinstance(each, str):
                 stack.add_text(each)
                 continue
-            if not (
-                each.module < len(self.modules)
-                and 0 <= each.address < UINT64_END
-                and each.stack < len(self.stacks)
-            ):
+            is_known = each.module < len(self.modules) and each.stack < len(
+                self.stacks
+            )
+            if not (is_known and 0 <= each.address < UINT64_END):
                 raise FormatError(_INVALID)
             stack.heading = each.stack
             stack.add_frame(StackFrame(**msgspec.structs.asdict(each)))

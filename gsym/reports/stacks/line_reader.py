@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import islice
 
-from gsym.memory.stack_parts import NO_MODULE, LinePattern, Reading, StackFrame
+from gsym.memory.stack_parts import NO_MODULE, StackFrame
 from gsym.patterns import regex
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.placed_images import PlacedImages, hex_number
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.memory.loaded import Loaded
-    from gsym.memory.stack_parts import Base, StackBuilder, StackModule
+    from gsym.memory.stack_parts import Base, LinePattern, StackBuilder, StackModule
     from gsym.reports.stacks.line_forms import FrameForm
     from gsym.reports.stacks.repeated_lines import Meaning
     from gsym.reports.stacks.shapes import Cut, Shape
@@ -279,9 +279,7 @@ class LineReader:
         )
         if self._is_weak(frame, form):
             return None
-        span = cut.start, cut.end
-        readings = [[Reading(frame, 0)]]
-        return LinePattern(form.form, [span], readings, is_certain=True)
+        return self._stack.pattern(frame, form.form, (cut.start, cut.end))
 
     def _add_alike(
         self, block: Sequence[tuple[str, Shape]], known: Sequence[_Known]
