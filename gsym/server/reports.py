@@ -101,9 +101,7 @@ class Stacks(msgspec.Struct, forbid_unknown_fields=True):
             if isinstance(each, str):
                 stack.add_text(each)
                 continue
-            is_known = each.module < len(self.modules) and each.stack < len(
-                self.stacks
-            )
+            is_known = each.module < len(self.modules) and each.stack < len(self.stacks)
             if not (is_known and 0 <= each.address < UINT64_END):
                 raise FormatError(_INVALID)
             stack.heading = each.stack
