@@ -381,6 +381,7 @@ class ReportWork:
         kinds = _kinds(self._lines.values())
         are_unclear = any(not each.is_certain for each in self._lines)
         for number, module in enumerate(self.modules):
+            module.places = None
             opened = module.module
             if opened is None or opened.reader is None or not module.is_asked:
                 continue

@@ -98,6 +98,20 @@ def test_a_damaged_file_is_to_a_report_as_none(folder: Path) -> None:
         assert (one.name, one.state) == (other.name, other.state)
 
 
+def test_a_file_that_is_cut_anywhere_costs_its_own_answers(tmp_path: Path) -> None:
+    """Its code, places and return addresses are not asked again either."""
+    for number in (1, 2):
+        write_gsym(tmp_path / f"lib{number}.so.gsym", number)
+    path = tmp_path / "lib1.so.gsym"
+    whole = path.read_bytes()
+    text = REPORT + "#2 0x7f (/gone/lib1.so+0x1004)\n#2 0x7f (/gone/lib2.so+0x1008)\n"
+    found = {}
+    for size in range(0, len(whole), 3):
+        path.write_bytes(whole[:size])
+        found[size] = str(gsym.symbolicate(text, source=tmp_path)).count("f2_1")
+    assert found == dict.fromkeys(found, 2)
+
+
 def test_a_log_has_the_answers_of_the_other_modules(folder: Path) -> None:
     stacks = LogStacks(lambda: ReportModules(folder), SymbolOptions())
     made = MarkupFilter(Modules(), stacks=stacks)
