@@ -137,7 +137,7 @@ def _packed_batches(unit: Unit, kind: str) -> Iterator[Any]:
             return
         for batch in file if kind == "stream" else [file.get_batch(unit.number)]:
             batch.validate(full=True)  # offsets of a damaged file point anywhere
-            for first in range(0, max(batch.num_rows, 1), _ROWS_AT_ONCE):
+            for first in range(0, max(batch.num_rows, kind == "stream"), _ROWS_AT_ONCE):
                 yield batch.slice(first, _ROWS_AT_ONCE)
 
 

@@ -287,6 +287,17 @@ def test_batches_after_one_without_rows_are_read(tmp_path: Path, place: str) -> 
     assert [row["id"] for row in parts(out)] == [0, 1, 2, 3]
 
 
+def test_a_batch_without_rows_in_a_file_is_no_part(tmp_path: Path, place: str) -> None:
+    (batch,) = table_of(4).to_batches()
+    path, out = tmp_path / "in.arrow", tmp_path / "out"
+    with pa.ipc.new_file(path, batch.schema) as writer:
+        for piece in (batch.slice(0, 0), batch):
+            writer.write_batch(piece)
+    assert run(path, "-o", out, "--modules", place) == 0
+    assert len(list(out.glob("*.empty"))) == 1
+    assert [row["id"] for row in parts(out)] == [0, 1, 2, 3]
+
+
 def test_parts_may_be_arrow_streams(tmp_path: Path, place: str) -> None:
     write(tmp_path / "in.parquet", table_of(50), 20)
     out = tmp_path / "out"
