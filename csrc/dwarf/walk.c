@@ -136,9 +136,10 @@ static bool keep_live_ranges(walker *w, uint64_t offset, size_t first) {
     range_list *ranges = &w->walk->ranges;
     uint64_t last = dwarf_max_address(w->unit);
     size_t kept = first;
+    bool may_be_empty = w->joins_blocks && ranges->count == first + 1; /* of GHC */
     for (size_t i = first; i < ranges->count; ++i) {
         gsym_range range = ranges->items[i];
-        if (range.start == range.end && !w->joins_blocks) continue;
+        if (range.start == range.end && !may_be_empty) continue;
         /* Linkers write 0, -1 or -2 for code that they dropped. */
         if (range.start >= last - 1) continue;
         if (!dwarf_in_text(w->unit->code, range.start)) {

@@ -665,8 +665,8 @@ def test_an_address_may_be_an_expression(
 @pytest.mark.parametrize(
     ("language", "expected"),
     [
-        (Lang.Haskell, "1000-1030 f\n1040-1060 g\n1080-1088 k\n"),
-        (Lang.C11, "1000-1008 f\n1080-1088 k\n"),
+        (Lang.Haskell, "1000-1030 f\n1040-1060 g\n1080-1088 k\n1090-1098 m\n"),
+        (Lang.C11, "1000-1008 f\n1080-1088 k\n1090-1098 m\n"),
     ],
 )
 def test_a_function_of_ghc_has_all_its_blocks(
@@ -703,6 +703,7 @@ def test_a_function_of_ghc_has_all_its_blocks(
             ),
             code(Tag.subprogram, "h", 0x1070, 0x1070, without_code),
             code(Tag.subprogram, "k", 0x1080, 0x1088),
+            spread("m", ranges((0x1088, 0x1088), (0x1090, 0x1098))),
             language=language,
         )
     )
