@@ -150,7 +150,9 @@ def _loaded(values: Values) -> LoadedSymbols | None:
 
     if base is None:
         return Kernel(**sources)
-    return Kernel(base=options.parse_address(base, "option '--kernel-base'"), **sources)
+    option = "option '--kernel-base'"
+    with usage_errors(option):
+        return Kernel(base=options.parse_address(base, option), **sources)
 
 
 def _addresses(operands: list[str]) -> list[int]:
