@@ -221,7 +221,7 @@ def test_a_header_without_colon_is_a_wrong_command_line(stacks: str) -> None:
         (["--load-address", "x"], "'--load-address': 'x' is not MODULE=ADDRESS"),
         (["--pid", "1", "--kernel"], "give one of '--pid', '--kernel', '--maps'"),
         (["--kernel-base", "x"], "option '--kernel-base': 'x' is not an address"),
-        (["--kernel-base", f"{1 << 64}"], "option '--kernel-base': base: expected 0 to"),
+        (["--kernel-base", f"{1 << 64}"], "option '--kernel-base': base: expected 0"),
     ],
 )
 def test_where_code_is_loaded_is_said_once_and_by_numbers(
