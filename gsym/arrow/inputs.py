@@ -289,7 +289,10 @@ def _json_schema(
 
 
 def _first_values(text: bytes, names: set[str]) -> dict[str, Any]:
-    """The first value of each column that has one, except lists without any."""
+    """The first value of each column that has one, except lists without any.
+
+    In the order of the file, as that of a set differs between runs.
+    """
     import json
 
     found: dict[str, Any] = {}
@@ -300,10 +303,10 @@ def _first_values(text: bytes, names: set[str]) -> dict[str, Any]:
             row = json.loads(line)
         except (ValueError, RecursionError):  # its reader says where
             continue
-        for name in names - found.keys() if isinstance(row, dict) else ():
-            value = row.get(name)
+        for name, value in row.items() if isinstance(row, dict) else ():
             items = value if isinstance(value, list) else [value]
-            if any(each is not None for each in items):
+            is_new = name in names and name not in found
+            if is_new and any(each is not None for each in items):
                 found[name] = value
     return found
 

@@ -537,6 +537,18 @@ def test_types_of_addresses_are_those_of_the_first(
 
 
 @pytest.mark.no_engine
+@pytest.mark.parametrize("names", [("address", "build_id"), ("build_id", "address")])
+def test_columns_of_json_have_the_order_of_the_file(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    path = tmp_path / "in.ndjson"
+    path.write_text(json.dumps({**dict.fromkeys(names, "1"), "z": 1}) + "\n")
+    (unit,) = inputs.units_of(str(path))
+    (batch,) = inputs.batches_of(unit, address="address", modules="build_id")
+    assert batch.schema.names == [*names, "z"]
+
+
+@pytest.mark.no_engine
 @pytest.mark.parametrize(
     ("kind", "line", "text"),
     [
