@@ -437,7 +437,7 @@ static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset
     return go_on(w, a, c, w->level);
 }
 
-/* Drop what is left of functions without code. */
+/* Remove the ranges of functions that no block gave code. */
 static void drop_empty_functions(unit_walk *walk) {
     for (size_t i = 0; i < walk->functions.count; ++i) {
         walk_function *function = &walk->functions.items[i];

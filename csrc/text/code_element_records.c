@@ -71,7 +71,8 @@ static void put_json_frame(const markup_work *work, const code_answer *answer,
     text_put_char(text, '}');
 }
 
-/* Put why there is no frame, in the words of `DAMAGED` in gsym/model.py. */
+/* Append the reason for which an address has no frame; for a damaged record, the text of
+ * `DAMAGED` in gsym/model.py. */
 static void put_reason(const markup_work *work, const code_answer *answer) {
     put_chars(work, answer->is_damaged ? "damaged record" : work->module->reason);
 }

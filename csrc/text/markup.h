@@ -55,7 +55,7 @@ typedef struct code_answer {
     uint32_t count;
     bool is_merged; /* all frames become one, with the name of the outermost and the line
                        of the innermost */
-    bool is_damaged; /* there are none since the record is damaged */
+    bool is_damaged; /* the record is damaged, so there are no frames */
 } code_answer;
 
 /* These two return the name of a frame, and the number of frames, after merging. */

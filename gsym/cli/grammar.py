@@ -89,7 +89,7 @@ class Option:
         name, _, value_in_brackets = name.partition("[=")
         self.name: str = name
         self.metavar: str = value or value_in_brackets[:-1]
-        choices = listed[:-1].split("|")  # one that is empty where there are none
+        choices = listed[:-1].split("|")  # [""] without any
         self.choices: tuple[str, ...] = tuple(filter(None, choices))
         self.optional: str | None = None
         if value_in_brackets:

@@ -19,38 +19,105 @@ from contextlib import suppress
 
 from gsym.records import NamedTuple
 
-# Names of calls, and their numbers on x86-64 and AArch64; "-" if there is no such call.
-_CALLS = (
-    "socket 41 198, connect 42 203, accept 43 202, sendto 44 206, sendmsg 46 211, "
-    "bind 49 200, listen 50 201, socketpair 53 199, accept4 288 242, "
-    "sendmmsg 307 269, fork 57 -, vfork 58 -, execve 59 221, execveat 322 281, "
-    "kill 62 129, tkill 200 130, tgkill 234 131, rt_sigqueueinfo 129 138, "
-    "rt_tgsigqueueinfo 297 240, pidfd_send_signal 424 424, pidfd_open 434 434, "
-    "pidfd_getfd 438 438, ptrace 101 117, process_vm_readv 310 270, "
-    "process_vm_writev 311 271, mount 165 40, umount2 166 39, pivot_root 155 41, "
-    "chroot 161 51, open_tree 428 428, move_mount 429 429, fsopen 430 430, "
-    "fsconfig 431 431, fsmount 432 432, fspick 433 433, mount_setattr 442 442, "
-    "open_by_handle_at 304 265, setns 308 268, unshare 272 97, bpf 321 280, "
-    "perf_event_open 298 241, userfaultfd 323 282, io_uring_setup 425 425, "
-    "io_uring_enter 426 426, io_uring_register 427 427, add_key 248 217, "
-    "request_key 249 218, keyctl 250 219, init_module 175 105, finit_module 313 273, "
-    "delete_module 176 106, kexec_load 246 104, "
-    # Landlock does not cover what changes a file by its path without opening it.
-    "chmod 90 -, fchmodat 268 53, fchmodat2 452 452, chown 92 -, lchown 94 -, "
-    "fchown 93 55, fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, "
-    "utimensat 280 88, setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, "
-    "setxattrat 463 463, removexattr 197 14, lremovexattr 198 15, "
-    "fremovexattr 199 16, removexattrat 466 466, file_setattr 469 469, "
-    # Nor limits and schedules of other processes of the same user.
-    "setpriority 141 140, ioprio_set 251 30, sched_setparam 142 118, "
-    "sched_setscheduler 144 119, sched_setaffinity 203 122, sched_setattr 314 274, "
-    "migrate_pages 256 238, move_pages 279 239, kcmp 312 272, "
-    "process_madvise 440 440, process_mrelease 448 448, prlimit64 302 261, "
-    "clone 56 220, clone3 435 435, fsync 74 82, fdatasync 75 83"
-)
+# System calls that are refused or restricted: name, number on x86-64 and on AArch64, or
+# "-" if the machine has no such call.
+_CALLS = """
+socket 41 198
+connect 42 203
+accept 43 202
+sendto 44 206
+sendmsg 46 211
+bind 49 200
+listen 50 201
+socketpair 53 199
+accept4 288 242
+sendmmsg 307 269
+fork 57 -
+vfork 58 -
+execve 59 221
+execveat 322 281
+kill 62 129
+tkill 200 130
+tgkill 234 131
+rt_sigqueueinfo 129 138
+rt_tgsigqueueinfo 297 240
+pidfd_send_signal 424 424
+pidfd_open 434 434
+pidfd_getfd 438 438
+ptrace 101 117
+process_vm_readv 310 270
+process_vm_writev 311 271
+mount 165 40
+umount2 166 39
+pivot_root 155 41
+chroot 161 51
+open_tree 428 428
+move_mount 429 429
+fsopen 430 430
+fsconfig 431 431
+fsmount 432 432
+fspick 433 433
+mount_setattr 442 442
+open_by_handle_at 304 265
+setns 308 268
+unshare 272 97
+bpf 321 280
+perf_event_open 298 241
+userfaultfd 323 282
+io_uring_setup 425 425
+io_uring_enter 426 426
+io_uring_register 427 427
+add_key 248 217
+request_key 249 218
+keyctl 250 219
+init_module 175 105
+finit_module 313 273
+delete_module 176 106
+kexec_load 246 104
+# Landlock does not cover what changes a file by its path without opening it.
+chmod 90 -
+fchmodat 268 53
+fchmodat2 452 452
+chown 92 -
+lchown 94 -
+fchown 93 55
+fchownat 260 54
+utime 132 -
+utimes 235 -
+futimesat 261 -
+utimensat 280 88
+setxattr 188 5
+lsetxattr 189 6
+fsetxattr 190 7
+setxattrat 463 463
+removexattr 197 14
+lremovexattr 198 15
+fremovexattr 199 16
+removexattrat 466 466
+file_setattr 469 469
+# Calls that change limits and schedules of other processes of the same user.
+setpriority 141 140
+ioprio_set 251 30
+sched_setparam 142 118
+sched_setscheduler 144 119
+sched_setaffinity 203 122
+sched_setattr 314 274
+migrate_pages 256 238
+move_pages 279 239
+kcmp 312 272
+process_madvise 440 440
+process_mrelease 448 448
+prlimit64 302 261
+clone 56 220
+clone3 435 435
+fsync 74 82
+fdatasync 75 83
+"""
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
     name: (None if x86 == "-" else int(x86), None if arm == "-" else int(arm))
-    for name, x86, arm in map(str.split, _CALLS.split(", "))
+    for name, x86, arm in (
+        line.split() for line in _CALLS.splitlines() if line and line[0] != "#"
+    )
 }
 
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # audit numbers

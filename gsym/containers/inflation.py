@@ -66,7 +66,7 @@ def inflate_zlib(
     decompressor = zlib.decompressobj(window)
     is_begun = False
     try:
-        for piece in _sliced(pieces):  # what is left of one is copied each time
+        for piece in _sliced(pieces):  # zlib copies the unread rest at each call
             if not piece:
                 yield b""
             left: Buffer = piece

@@ -7,7 +7,6 @@ text after a contextual element, and has colours of its own.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain, pairwise
 
 from gsym.engine.native import lib
 from gsym.markup.colours import SGR, remove_colours
@@ -38,10 +37,11 @@ class DocumentLines(LineFilter):
         if not may_have_context(line):
             self.close_line()
             max_waiting = 1
-        at = 0
-        following = pairwise(chain(tokens, (None,)))
-        for count, (token, after) in enumerate(following, 1):
-            assert token is not None  # noqa: S101 - only the last is none
+        at = count = 0
+        token = next(tokens, None)
+        while token is not None:
+            count += 1
+            after = next(tokens, None)
             if self._settings.colour:  # the text before it stays
                 for code in SGR.finditer(line, at, token.start):
                     self._colours.interpret(code[0])
@@ -56,6 +56,7 @@ class DocumentLines(LineFilter):
                 parts.replace(token, element, *shown)
             if not count % max_waiting:
                 parts.put_ready(self._output)
+            token = after
         if not parts.has_context:
             self.close_line()
         is_elided = self._style.elides_prefixes and not parts.has_other

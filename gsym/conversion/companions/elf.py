@@ -104,7 +104,10 @@ def debug_files(
 def debug_paths(
     search: CompanionSearch, directories: Sequence[str]
 ) -> Iterator[tuple[Iterator[str], Callable[[ObjectFile], str]]]:
-    """The paths of debug files on this machine, and what tells why one does not fit."""
+    """Paths of debug files on this machine, each list with its check.
+
+    The check returns the reason for which a file does not fit, or "".
+    """
     binary = search.binary
     if binary.is_elf:
         installed = installed_paths(binary.uuid, directories)
@@ -254,7 +257,7 @@ def read_altlink(dwarf: ObjectFile) -> tuple[str, bytes] | None:
 def read_link(dwarf: ObjectFile, section: str) -> tuple[str, bytes] | None:
     """Name and checksum in .debug_sup, or in `DWP` those of the package of split units.
 
-    None if there is no section, and for the file it names.
+    None without the section, and if the file is the one that others name.
     """
     is_named_file, name, checksum = _decode_link(dwarf, section) or (True, b"", b"")
     if is_named_file:

@@ -94,9 +94,9 @@ def triple_architecture(module: ModuleKey) -> str:
 def own_build_id(module: ModuleKey) -> bytes:
     """The identifier in the binary of a module from `read_module`; b"" for none.
 
-    It is the GNU build id, the LC_UUID, or the GUID of the CodeView record. A code id
-    that opens with the bytes of the debug id is all of a build id that the debug id
-    holds 16 bytes of. Other code ids, such as those of PE files, are none.
+    It is the GNU build id, the LC_UUID, or the GUID of the CodeView record. A debug
+    id has the first 16 bytes of a build id, so a code id that begins with them is the
+    whole build id. Other code ids, such as those of PE files, are no build ids.
     """
     guid = _hex(module.debug_id.replace("-", "")[:_GUID_DIGITS])
     if len(guid) * 2 != _GUID_DIGITS or not any(guid):
