@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from gsym.model import Lookup
+    from gsym.reports.answers import Answers
     from gsym.reports.report import ReportFrame
-    from gsym.reports.report_work import Answers, ModuleOfReport
+    from gsym.reports.report_work import ModuleOfReport
 
 _MOST_NAMED = 4
 _MOST_WITHOUT = 64  # callers in a row without a call site: their module has none

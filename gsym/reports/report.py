@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gsym.model import Frame
     from gsym.modules.key import Attempt
-    from gsym.reports.report_work import Answers
+    from gsym.reports.answers import Answers
 
 
 _PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`

@@ -179,28 +179,28 @@ _UNKNOWN: _Calculation = 0, False, int
 # How many numbers it takes, whether they have signs, and what becomes of them.
 _CALCULATIONS: dict[int, _Calculation] = {
     0x12: (1, False, lambda last: (last, last)),  # DW_OP_dup
-    0x13: (1, False, lambda _: ()),
-    0x14: (2, False, lambda under, last: (under, last, under)),
-    0x16: (2, False, lambda under, last: (last, under)),
-    0x17: (3, False, lambda third, under, last: (last, third, under)),
-    0x19: (1, True, abs),
-    0x1A: (2, False, operator.and_),
-    0x1B: (2, True, _divided),
-    0x1C: (2, False, operator.sub),
-    0x1D: (2, False, operator.mod),
-    0x1E: (2, False, operator.mul),
-    0x1F: (1, True, operator.neg),
-    0x20: (1, True, operator.invert),
-    0x21: (2, False, operator.or_),
-    0x22: (2, False, operator.add),
-    0x24: (2, False, lambda left, right: left << min(right, 64)),
-    0x25: (2, False, lambda left, right: left >> min(right, 64)),
-    0x26: (2, True, lambda left, right: left >> min(max(right, 0), 64)),
-    0x27: (2, False, operator.xor),
-    0x29: (2, True, operator.eq),
-    0x2A: (2, True, operator.ge),
-    0x2B: (2, True, operator.gt),
-    0x2C: (2, True, operator.le),
-    0x2D: (2, True, operator.lt),
-    0x2E: (2, True, operator.ne),
+    0x13: (1, False, lambda _: ()),  # DW_OP_drop
+    0x14: (2, False, lambda under, last: (under, last, under)),  # DW_OP_over
+    0x16: (2, False, lambda under, last: (last, under)),  # DW_OP_swap
+    0x17: (3, False, lambda third, under, last: (last, third, under)),  # DW_OP_rot
+    0x19: (1, True, abs),  # DW_OP_abs
+    0x1A: (2, False, operator.and_),  # DW_OP_and
+    0x1B: (2, True, _divided),  # DW_OP_div
+    0x1C: (2, False, operator.sub),  # DW_OP_minus
+    0x1D: (2, False, operator.mod),  # DW_OP_mod
+    0x1E: (2, False, operator.mul),  # DW_OP_mul
+    0x1F: (1, True, operator.neg),  # DW_OP_neg
+    0x20: (1, True, operator.invert),  # DW_OP_not
+    0x21: (2, False, operator.or_),  # DW_OP_or
+    0x22: (2, False, operator.add),  # DW_OP_plus
+    0x24: (2, False, lambda left, right: left << min(right, 64)),  # DW_OP_shl
+    0x25: (2, False, lambda left, right: left >> min(right, 64)),  # DW_OP_shr
+    0x26: (2, True, lambda left, right: left >> min(max(right, 0), 64)),  # DW_OP_shra
+    0x27: (2, False, operator.xor),  # DW_OP_xor
+    0x29: (2, True, operator.eq),  # DW_OP_eq
+    0x2A: (2, True, operator.ge),  # DW_OP_ge
+    0x2B: (2, True, operator.gt),  # DW_OP_gt
+    0x2C: (2, True, operator.le),  # DW_OP_le
+    0x2D: (2, True, operator.lt),  # DW_OP_lt
+    0x2E: (2, True, operator.ne),  # DW_OP_ne
 }
