@@ -165,6 +165,10 @@ class Store:
                 target = os.readlink(link)
             except FileNotFoundError:
                 return None
+            except OSError:
+                if not layout.is_copy(self.path, slot):
+                    raise
+                return _checked(read_entry(link), slot)
             if target == before:
                 return None  # the link is broken
             before = target
@@ -323,14 +327,14 @@ class Store:
             code_id, name = code_id_of(key), key.code_file
             if name and code_id and not layout.name_problem(name):
                 link = layout.link_of_code_id(name, code_id)
-                named = dict.fromkeys(self._slots_of(link), code_id)
+                named = dict.fromkeys(self._slots_of(link, damaged), code_id)
             debug_ids = [layout.debug_id_of_slot(slot) for slot in named]
-            debug_ids += self._debug_ids(key)
+            debug_ids += self._debug_ids(key, damaged)
         except ValueError:
             return  # no module has such an id
         slots = [*named]
         if go_id := read_go_id(key.go_id):
-            slots += self._slots_of(layout.link_of_go_id(go_id))
+            slots += self._slots_of(layout.link_of_go_id(go_id), damaged)
         for debug_id in dict.fromkeys(debug_ids):
             slots += layout.slots_of(self.path, debug_id)
         for slot in dict.fromkeys(slots):
@@ -347,7 +351,7 @@ class Store:
                 entry = entry._replace(code_ids=(*entry.code_ids, code_id))
             yield entry
 
-    def _debug_ids(self, key: ModuleKey) -> Iterator[str]:
+    def _debug_ids(self, key: ModuleKey, damaged: list[FormatError]) -> Iterator[str]:
         """Debug ids that the module may have.
 
         Raises:
@@ -357,23 +361,27 @@ class Store:
             yield layout.normal_debug_id(key.debug_id)
         build_id = build_id_digits(code_id_of(key))
         if build_id:
-            for slot in self._targets(layout.links_of_build_id(build_id, "gsym")[0]):
+            alias = layout.links_of_build_id(build_id, "gsym")[0]
+            for slot in self._targets(alias, damaged):
                 yield layout.debug_id_of_slot(slot)
             if is_absent(key.debug_id[: layout.GUID_DIGITS]):
                 yield from debug_ids_of_build_id(build_id)
 
-    def _slots_of(self, alias: str) -> Iterator[str]:
+    def _slots_of(self, alias: str, damaged: list[FormatError]) -> Iterator[str]:
         """The slots of the modules that have an alias, or a replacement for it."""
         folder, name = os.path.split(alias)
         for each in layout.names_in(os.path.join(self.path, folder)):
             if each == name or each.startswith(f"{name}-"):
-                yield from self._targets(f"{folder}/{each}")
+                yield from self._targets(f"{folder}/{each}", damaged)
 
-    def _targets(self, alias: str) -> Iterator[str]:
+    def _targets(self, alias: str, damaged: list[FormatError]) -> Iterator[str]:
         """The slot of the module that an alias points to, if any."""
+        path = os.path.join(self.path, alias)
         try:
-            target = os.readlink(os.path.join(self.path, alias))
+            target = os.readlink(path)
         except (OSError, ValueError):
+            if os.path.isfile(path):
+                damaged.append(FormatError(layout.MENDING, path=path))
             return
         slot, file = parse_target(target)
         if file == layout.GSYM_FILE:
@@ -387,13 +395,7 @@ class Store:
         if entry is not None:
             os.stat(f"{folder}/{layout.SIDECAR}")  # it may be gone
             return entry
-        entry = read_entry(folder)
-        if not slash or entry.identity.debug_id != layout.debug_id_of_slot(slot):
-            raise FormatError(
-                f"the module is published as {slot}, but its record has "
-                f"{entry.identity.debug_id}",
-                path=f"{folder}/{layout.SIDECAR}",
-            )
+        entry = _checked(read_entry(folder), slot if slash else "")
         self._known.keep(target, entry)
         return entry
 
@@ -413,3 +415,14 @@ class Store:
         if not self.exists():
             layout.make_store(self.path)
             self._is_checked = True
+
+
+def _checked(entry: Entry, slot: str) -> Entry:
+    """*entry*, if it is the one of a slot."""
+    if entry.identity.debug_id != layout.debug_id_of_slot(slot):
+        raise FormatError(
+            f"the module is published as {slot}, but its record has "
+            f"{entry.identity.debug_id}",
+            path=f"{entry.folder}/{layout.SIDECAR}",
+        )
+    return entry

@@ -62,6 +62,9 @@ TEMPORARY = ".tmp"
 EVICTED = ".evicted"
 SERVED = ".served"
 
+COPIED = "not a link: the store was copied with its links followed"
+MENDING = f"{COPIED}; 'gsym store verify --repair' restores them"
+
 GSYM_FILE = "module.gsym"
 SIDECAR = "module.json"
 # Files that modules were made from, by kind.
@@ -166,6 +169,15 @@ def debug_id_of_slot(slot: str) -> str:
 def link_of_slot(slot: str) -> str:
     """The link that publishes a module; the debug id in *slot* is normal."""
     return f"{LINK_ROOTS[_SLOT_MARK in slot]}/{slot[:2]}/{slot[2:]}"
+
+
+def is_copy(store: str, slot: str) -> bool:
+    """Whether a module is where the link that publishes it should be.
+
+    Tools that follow links when they copy a store make such modules.
+    """
+    path = os.path.join(store, link_of_slot(slot))
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def shelf_of_slot(slot: str) -> str:

@@ -257,12 +257,35 @@ def remove_evicted(store: str, folders: Iterable[str] | None = None) -> int:
 
 
 def published_folder(store: str, slot: str) -> str | None:
-    """The target of the link of a slot; None without a link."""
+    """The target of the link of a slot; None without a link.
+
+    Raises:
+        FormatError: A copy of the module is in the place of the link.
+    """
     link = os.path.join(store, layout.link_of_slot(slot))
     try:
         return os.path.normpath(os.path.join(link, os.pardir, os.readlink(link)))
     except OSError:
+        if layout.is_copy(store, slot):
+            raise FormatError(layout.MENDING, path=link) from None
         return None
+
+
+def restore_link(store: str, slot: str) -> None:
+    """Put a link in the place of a copy; the caller holds the `swap_lock` of the slot.
+
+    The copy becomes the folder of the module.
+    """
+    link = os.path.join(store, layout.link_of_slot(slot))
+    folder = locking.OwnedFolder(_new_folder(store, slot))
+    try:
+        for name in layout.names_in(link):
+            _link(os.path.join(link, name), os.path.join(folder.path, name))
+        _bury(store, link)
+        target = os.path.relpath(folder.path, os.path.dirname(link))
+        make_link(link, target, folder.path)
+    finally:
+        folder.release()
 
 
 def remove_leftovers(store: str, shelf: str) -> list[str]:

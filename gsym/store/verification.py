@@ -12,7 +12,12 @@ from gsym.records import NamedTuple
 from gsym.store import aliases, layout
 from gsym.store.collection import remove_all_leftovers
 from gsym.store.locking import is_abandoned
-from gsym.store.publication import published_folder, remove_module, swap_lock
+from gsym.store.publication import (
+    published_folder,
+    remove_module,
+    restore_link,
+    swap_lock,
+)
 from gsym.store.sidecar import read_entry
 from gsym.verification.check import check_structure
 
@@ -87,6 +92,10 @@ class _Verification(NamedTuple):
 
     def check_module(self, slot: str) -> Iterator[StoreFinding]:
         link = layout.link_of_slot(slot)
+        if layout.is_copy(self.store, slot):
+            yield self._restore(slot, link)
+            if not self.repair:
+                return
         folder = published_folder(self.store, slot)
         if folder is None:
             return  # removed meanwhile
@@ -134,6 +143,13 @@ class _Verification(NamedTuple):
             raise FormatError(f"its GSYM file is damaged: {reason}", offset=offset)
         return entry
 
+    def _restore(self, slot: str, link: str) -> StoreFinding:
+        if self.repair:
+            with swap_lock(self.store, slot):
+                if layout.is_copy(self.store, slot):
+                    restore_link(self.store, slot)
+        return StoreFinding(link, layout.COPIED, self.repair)
+
     def _remove(
         self, slot: str, folder: str, link: str, error: Exception
     ) -> StoreFinding:
@@ -157,14 +173,18 @@ class _Verification(NamedTuple):
         with self._settled(slot):
             is_there = published_folder(self.store, slot) == folder
             missing = self._missing(wanted, slot) if is_there else {}
+            copies = [
+                each for each in missing if os.path.exists(f"{self.store}/{each}")
+            ]
             if self.repair:
                 aliases.add_aliases(self.store, folder, slot, missing)
         for alias in sorted(missing):
-            yield StoreFinding(alias, "the link is missing", self.repair)
+            reason = layout.COPIED if alias in copies else "the link is missing"
+            yield StoreFinding(alias, reason, self.repair)
 
     def _missing(self, wanted: Mapping[str, str], slot: str) -> dict[str, str]:
         def exists(alias: str) -> bool:
-            return os.path.lexists(os.path.join(self.store, alias))
+            return os.path.islink(os.path.join(self.store, alias))
 
         return {
             alias: file
@@ -251,6 +271,8 @@ class _Verification(NamedTuple):
                     yield self._left(path)
 
     def _is_left(self, path: str, slot: str) -> bool:
+        if layout.is_copy(self.store, slot):
+            return False
         if published_folder(self.store, slot) == path:
             return False
         with self._settled(slot):

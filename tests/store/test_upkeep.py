@@ -9,6 +9,7 @@ import tarfile
 import time
 import zipfile
 from pathlib import Path
+from shutil import copytree
 from typing import TYPE_CHECKING
 
 import pytest
@@ -263,6 +264,48 @@ def test_foreign_files_in_a_store_are_reported_and_kept(store: Store) -> None:
     for repair in (False, True, False):
         assert set(findings(store, repair=repair)) == {"letter.txt", "folder/x"}
     assert (root / "letter.txt").read_text() == "dear"
+
+
+def test_a_store_copied_with_its_links_followed_answers_and_is_mended(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(store, 1)
+    put(store, 2, **windows_identity(2)._asdict())
+    add_file(store, write_sym(tmp_path / "a.sym", 3), keep_original=True)
+    before = links(store)
+    copytree(store.path, tmp_path / "copy", symlinks=False)
+    copy = Store(tmp_path / "copy")
+    assert links(copy) == set()
+    # Modules are found by debug id and by build id. Only a link knows other ids.
+    assert [each.identity for each in copy.entries()] == [
+        each.identity for each in store.entries()
+    ]
+    for each in (key(1), key_of_build_id(build_id(1)), key(2)):
+        found = copy.open(each)
+        assert found is not None
+        with found[1] as reader:
+            assert len(reader) == found[0].quality.functions
+    known = windows_identity(2)
+    by_code = ModuleKey(code_file=known.code_file, code_id=known.code_id)
+    mending = "copied with its links followed; 'gsym store verify --repair'"
+    with pytest.raises(gsym.FormatError, match=mending):
+        copy.get(by_code)
+    # Nothing is changed before the links are there again.
+    for change in (lambda: put(copy, 1), copy.collect):
+        with pytest.raises(gsym.FormatError, match=mending):
+            change()
+    arguments = ["store", "verify", "--store", copy.path]
+    assert main(arguments) == 1
+    assert "copied with its links followed" in capsys.readouterr().out
+    assert main([*arguments, "--repair"]) == 0
+    capsys.readouterr()
+    assert main(arguments) == 0
+    assert links(copy) == before
+    entry = copy.get(by_code)
+    assert entry is not None
+    assert entry.identity == known
+    assert put(copy, 1).outcome == "kept"
+    assert copy.collect(0).removed == len(list(store.entries()))
 
 
 @pytest.mark.parametrize("place", [".entries/ab/AB.1234", ".tmp/1234"])
