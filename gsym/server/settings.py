@@ -26,6 +26,8 @@ _PREFIX = "GSYM_"
 _LIMITS = "limits"
 _NS = 10**9
 _COMMENT_WIDTH = 78
+# An attribute in the docstring of a class, with its meaning.
+_ENTRY = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _ORIGINS = ("https://profiler.firefox.com", "localhost")
 
 
@@ -41,159 +43,208 @@ Age = Annotated[float, msgspec.Meta(ge=0, description="seconds")]
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Limits of a server; the manual (docs/server.md) has a table of them."""
+    """Limits of a server; the manual (docs/server.md) has a table of them.
 
-    max_body: Bytes = 8 << 20  # size of a request body, compressed and inflated
-    max_jobs: Count = 10  # jobs of a request
-    # frames of a request; each takes about 14 bytes of the request and 200 to 400 of
-    # the answer, so `max_body` and `max_answer` apply as well
+    Attributes:
+        max_body: size of a request body, compressed and inflated
+        max_jobs: jobs of a request
+        max_frames: frames of a request; each takes about 14 bytes of the request and
+            200 to 400 of the answer, so `max_body` and `max_answer` apply as well
+        max_modules: modules of a request
+        max_paste: characters of a report
+        max_answer: approximate size of the frames of an answer
+        max_held_answers: total size of the large answers that a worker holds until
+            clients have read them; above it the server answers 503, or 413 if a single
+            answer exceeds it
+        max_held_bodies: total size of the request bodies that a worker holds; above it
+            the server answers 503, or 413 if a single body exceeds it
+        max_in_flight: concurrent requests of a worker, from when their bodies have
+            arrived; above it the server answers 503
+        max_of_client: concurrent requests of a client in a worker; above it the server
+            answers 429
+        rate_burst: requests that a client may send at once under `rate_limit`
+        max_head: size of the request line and headers
+        head_timeout: time for the handshake of TLS, and for the request line and
+            headers to arrive
+        body_timeout: time for a request body to arrive
+        request_timeout: time to compute an answer; downloads continue after the 503
+        write_timeout: time for a client to accept more of its answer
+        connection_time: age after which a connection is closed with its next answer
+        source_wait: time for which a request waits for sources; then it is answered
+            without the modules that they have not sent, which are still fetched
+        profile_wait: time for which received profiles wait for modules
+        forward_timeout: time for the next collector to answer
+        fetch_timeout: time for a file from a source, with all attempts
+        max_fetch: size of a file from a source, as transferred; twice that inflated
+        missing_time: how long a module that a source lacks is not requested again
+        fetch_threads: modules that a worker fetches or converts at a time
+        max_open: modules that a worker keeps open
+        cache_memory: memory for names, paths and function lists of all open modules
+        max_source: size of a source file
+        max_code: size of the code that one request may disassemble
+        max_upload: size of an upload
+        upload_timeout: time for an upload to arrive
+        max_uploads: concurrent uploads of a worker; above it the server answers 503
+        max_dump: size of a core file or minidump that is to be symbolicated
+        max_dump_inflated: its inflated size
+        max_dumps: concurrent dumps of a worker; above it the server answers 503
+        max_members: files of an uploaded archive
+        max_inflated: total inflated size of the files of an uploaded archive
+        max_symbfile_part: size of a part of a symbfile
+        max_symbfile_parts: parts of a symbfile
+        max_symbfile: total size of the parts of a symbfile, compressed and inflated
+        max_pending_of_key: unfinished symbfiles of one API key; above it the server
+            answers 429
+        max_pending_symbfiles: unfinished symbfiles of all keys; above it the server
+            answers 503
+        symbfile_time: time without a new part after which an unfinished symbfile is
+            deleted
+        child_memory: memory of a confined process, plus 6 bytes for each byte of input
+        child_seconds: seconds for a confined process, plus 20 for each 100 MiB of input
+    """
+
+    max_body: Bytes = 8 << 20
+    max_jobs: Count = 10
     max_frames: Count = 1_000_000
-    max_modules: Count = 10_000  # modules of a request
-    max_paste: Count = 4 << 20  # characters of a report
-    max_answer: Bytes = 256 << 20  # approximate size of the frames of an answer
-    # total size of the large answers that a worker holds until clients have read them;
-    # above it the server answers 503, or 413 if a single answer exceeds it
+    max_modules: Count = 10_000
+    max_paste: Count = 4 << 20
+    max_answer: Bytes = 256 << 20
     max_held_answers: Bytes = 1 << 30
-    # total size of the request bodies that a worker holds; above it the server answers
-    # 503, or 413 if a single body exceeds it
     max_held_bodies: Bytes = 256 << 20
-    # concurrent requests of a worker, from when their bodies have arrived; above it the
-    # server answers 503
     max_in_flight: Count = 200
-    # concurrent requests of a client in a worker; above it the server answers 429
     max_of_client: Count = 150
-    rate_burst: Count = 50  # requests that a client may send at once under `rate_limit`
-    max_head: Bytes = 1 << 16  # size of the request line and headers
-    # time for the handshake of TLS, and for the request line and headers to arrive
+    rate_burst: Count = 50
+    max_head: Bytes = 1 << 16
     head_timeout: Seconds = 10.0
-    body_timeout: Seconds = 30.0  # time for a request body to arrive
-    # time to compute an answer; downloads continue after the 503
+    body_timeout: Seconds = 30.0
     request_timeout: Seconds = 60.0
-    write_timeout: Seconds = 60.0  # time for a client to accept more of its answer
-    # age after which a connection is closed with its next answer
+    write_timeout: Seconds = 60.0
     connection_time: Seconds = 30.0
-    # time for which a request waits for sources; then it is answered without the
-    # modules that they have not sent, which are still fetched
     source_wait: Seconds = 15.0
-    profile_wait: Seconds = 5.0  # time for which received profiles wait for modules
-    forward_timeout: Seconds = 10.0  # time for the next collector to answer
-    fetch_timeout: Seconds = 300.0  # time for a file from a source, with all attempts
-    # size of a file from a source, as transferred; twice that inflated
+    profile_wait: Seconds = 5.0
+    forward_timeout: Seconds = 10.0
+    fetch_timeout: Seconds = 300.0
     max_fetch: Bytes = 4 << 30
-    # how long a module that a source lacks is not requested again
     missing_time: Seconds = 3600.0
-    fetch_threads: Count = 16  # modules that a worker fetches or converts at a time
-    max_open: Count = 256  # modules that a worker keeps open
-    # memory for names, paths and function lists of all open modules
+    fetch_threads: Count = 16
+    max_open: Count = 256
     cache_memory: Bytes = 256 << 20
-    max_source: Bytes = 8 << 20  # size of a source file
-    max_code: Bytes = 256 << 10  # size of the code that one request may disassemble
-    max_upload: Bytes = 2 << 30  # size of an upload
-    upload_timeout: Seconds = 600.0  # time for an upload to arrive
-    # concurrent uploads of a worker; above it the server answers 503
+    max_source: Bytes = 8 << 20
+    max_code: Bytes = 256 << 10
+    max_upload: Bytes = 2 << 30
+    upload_timeout: Seconds = 600.0
     max_uploads: Count = 2
-    # size of a core file or minidump that is to be symbolicated
     max_dump: Bytes = 512 << 20
-    max_dump_inflated: Bytes = 4 << 30  # its inflated size
-    # concurrent dumps of a worker; above it the server answers 503
+    max_dump_inflated: Bytes = 4 << 30
     max_dumps: Count = 2
-    max_members: Count = 10_000  # files of an uploaded archive
-    # total inflated size of the files of an uploaded archive
+    max_members: Count = 10_000
     max_inflated: Bytes = 8 << 30
-    max_symbfile_part: Bytes = 256 << 20  # size of a part of a symbfile
-    max_symbfile_parts: Count = 1000  # parts of a symbfile
-    # total size of the parts of a symbfile, compressed and inflated
+    max_symbfile_part: Bytes = 256 << 20
+    max_symbfile_parts: Count = 1000
     max_symbfile: Bytes = 4 << 30
-    # unfinished symbfiles of one API key; above it the server answers 429
     max_pending_of_key: Count = 200
-    # unfinished symbfiles of all keys; above it the server answers 503
     max_pending_symbfiles: Count = 1000
-    # time without a new part after which an unfinished symbfile is deleted
     symbfile_time: Seconds = 3600.0
-    # memory of a confined process, plus 6 bytes for each byte of input
     child_memory: Bytes = 2 << 30
-    # seconds for a confined process, plus 20 for each 100 MiB of input
     child_seconds: Count = 60
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All settings of a server; the manual (docs/server.md) has a table of them."""
+    """All settings of a server; the manual (docs/server.md) has a table of them.
 
-    host: str = "127.0.0.1"  # address to listen on
-    # port to listen on; 0: any free port
+    Attributes:
+        host: address to listen on
+        port: port to listen on; 0: any free port
+        workers: worker processes
+        threads: threads of a worker that compute answers
+        store: folder of the store; "": the user's default store
+        max_store: size of the files in the store above which the least recently used
+            modules that a source has are removed; 0: no limit
+        max_unused: time without a use after which a module that a source has is removed
+            from the store; 0: no limit
+        max_unused_uploads: time without a use after which another module is removed; 0:
+            never
+        min_free: free space below which modules that a source has are removed from the
+            store, and uploads are refused; 0: no limit
+        sources: where to get modules that the store lacks, in order
+        allow_private: allow private addresses for redirects of sources and for
+            `upload_hosts`
+        root_path: path prefix that a proxy removes
+        allowed_hosts: accepted `Host` names, besides `localhost`, `127.0.0.1` and
+            `[::1]`; `*`: any. Empty: any, except on a server that listens on loopback
+        trusted_proxies: addresses and networks whose forwarded headers are trusted
+        allowed_origins: origins whose pages may use the symbolication API, such as
+            `https://profiler.firefox.com`; `localhost`: any server on the machine of
+            the browser; `*`: any
+        token_files: files with the tokens of clients
+        tls_certificate: PEM file with the certificate, and those up to the root's; with
+            it the server speaks HTTPS
+        tls_key: PEM file with the private key; "": it is in the file of the certificate
+        rate_limit: requests per second of one client, in each worker; 0: no limit. A
+            client is an IPv4 address or an IPv6 /64 network
+        path_map: OLD=NEW: prefixes of source paths to replace in answers
+        source_map: OLD=TEMPLATE: source paths as `hg:`, `git:` or `s3:` with `{path}`
+        wide_names: accept `[`, `]` and `:` in names of modules of version 4 of the API;
+            version 5 accepts any name of a file
+        module_errors: report to clients which sources lacked a module, and why
+        enable_source: answer `/source/v1`
+        source_roots: DIR or OLD=DIR: folders whose source files may be read, with the
+            prefix that they have in the debug information
+        enable_asm: answer `/asm/v1` (extra `asm`)
+        binary_dirs: folders with binaries to disassemble, found by id or name
+        forward_profiles: where to send profiles of OpenTelemetry, symbolized: the
+            collector's endpoint for profiles, or `grpc://HOST:PORT` or
+            `grpcs://HOST:PORT`; "": they are not accepted (extra `otlp`)
+        grpc_port: port of a gRPC server that accepts them too; 0: none
+        enable_downloads: serve files of the store by name and id, or by build id
+        fetch_downloads: for downloads, fetch modules that the store lacks from sources
+        upload_hosts: servers that `url=` of an upload may name
+        keep_originals: keep the uploaded files unchanged, for downloads
+        confine_fetched: convert files from sources in confined processes, like uploads
+        log_format: `json`, `text`, or `auto`: text on a terminal
+        log_level: lowest level to log: debug, info, warning, error
+        limits: see below
+    """
+
+    host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8000
-    workers: Count = 1  # worker processes
-    threads: Count = 4  # threads of a worker that compute answers
-    store: str = ""  # folder of the store; "": the user's default store
-    # size of the files in the store above which the least recently used modules that a
-    # source has are removed; 0: no limit
+    workers: Count = 1
+    threads: Count = 4
+    store: str = ""
     max_store: Size = 0
-    # time without a use after which a module that a source has is removed from the
-    # store; 0: no limit
     max_unused: Age = 0.0
-    # time without a use after which another module is removed; 0: never
     max_unused_uploads: Age = 0.0
-    # free space below which modules that a source has are removed from the store, and
-    # uploads are refused; 0: no limit
     min_free: Size = 0
-    sources: list[str] = []  # where to get modules that the store lacks, in order
-    # allow private addresses for redirects of sources and for `upload_hosts`
+    sources: list[str] = []
     allow_private: bool = False
-    root_path: str = ""  # path prefix that a proxy removes
-    # accepted `Host` names, besides `localhost`, `127.0.0.1` and `[::1]`; `*`: any.
-    # Empty: any, except on a server that listens on loopback
+    root_path: str = ""
     allowed_hosts: list[str] = []
-    # addresses and networks whose forwarded headers are trusted
     trusted_proxies: list[str] = []
-    # origins whose pages may use the symbolication API, such as
-    # `https://profiler.firefox.com`; `localhost`: any server on the machine of the
-    # browser; `*`: any
     allowed_origins: list[str] = msgspec.field(default_factory=lambda: [*_ORIGINS])
-    token_files: list[str] = []  # files with the tokens of clients
-    # PEM file with the certificate, and those up to the root's; with it the server
-    # speaks HTTPS
+    token_files: list[str] = []
     tls_certificate: str = ""
-    # PEM file with the private key; "": it is in the file of the certificate
     tls_key: str = ""
-    # requests per second of one client, in each worker; 0: no limit. A client is an
-    # IPv4 address or an IPv6 /64 network
     rate_limit: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    path_map: list[str] = []  # OLD=NEW: prefixes of source paths to replace in answers
-    # OLD=TEMPLATE: source paths as `hg:`, `git:` or `s3:` with `{path}`
+    path_map: list[str] = []
     source_map: list[str] = []
-    # accept `[`, `]` and `:` in names of modules of version 4 of the API; version 5
-    # accepts any name of a file
     wide_names: bool = False
-    # report to clients which sources lacked a module, and why
     module_errors: bool = True
-    enable_source: bool = False  # answer `/source/v1`
-    # DIR or OLD=DIR: folders whose source files may be read, with the prefix that they
-    # have in the debug information
+    enable_source: bool = False
     source_roots: list[str] = []
-    enable_asm: bool = False  # answer `/asm/v1` (extra `asm`)
-    # folders with binaries to disassemble, found by id or name
+    enable_asm: bool = False
     binary_dirs: list[str] = []
-    # where to send profiles of OpenTelemetry, symbolized: the collector's endpoint for
-    # profiles, or `grpc://HOST:PORT` or `grpcs://HOST:PORT`; "": they are not accepted
-    # (extra `otlp`)
     forward_profiles: str = ""
-    # port of a gRPC server that accepts them too; 0: none
     grpc_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
-    # serve files of the store by name and id, or by build id
     enable_downloads: bool = True
-    # for downloads, fetch modules that the store lacks from sources
     fetch_downloads: bool = False
-    upload_hosts: list[str] = []  # servers that `url=` of an upload may name
-    keep_originals: bool = True  # keep the uploaded files unchanged, for downloads
-    # convert files from sources in confined processes, like uploads
+    upload_hosts: list[str] = []
+    keep_originals: bool = True
     confine_fetched: bool = True
-    # `json`, `text`, or `auto`: text on a terminal
     log_format: Annotated[str, msgspec.Meta(pattern="^(auto|json|text)$")] = "auto"
-    # lowest level to log: debug, info, warning, error
     log_level: Annotated[str, msgspec.Meta(pattern="^(debug|info|warning|error)$")] = (
         "info"
     )
-    limits: Limits = Limits()  # see below
+    limits: Limits = Limits()
 
 
 def load_settings(
@@ -310,20 +361,14 @@ def toml_lines(settings: Settings) -> Iterator[str]:
 
 def setting_rows(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str, str]]:
     """Name, default and description of each field of `Settings` or `Limits`."""
-    fields = re.findall(
-        r"((?:^    # .*\n)*)^    (\w+): .*?(?:  # (.*))?$",
-        inspect.getsource(kind),
-        re.MULTILINE,
-    )
-    meanings = {
-        name: beside or " ".join(above.replace("    # ", "").split())
-        for above, name, beside in fields
-    }
+    entries = _ENTRY.findall(inspect.getdoc(kind) or "")
+    meanings = {name: " ".join(text.split()) for name, text in entries}
     for field in msgspec.structs.fields(kind):
         default = field.default
         if default is msgspec.NODEFAULT:
             default = field.default_factory()
-        yield field.name, _default_text(default, field.type), meanings[field.name]
+        meaning = meanings.get(field.name, "")
+        yield field.name, _default_text(default, field.type), meaning
 
 
 def _default_text(default: Any, kind: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import linecache
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,14 @@ from gsym.errors import FormatError
 from gsym.modules.resolver import Resolver
 from gsym.modules.symbolizer import Symbolizer
 from gsym.server.application import create_app
-from gsym.server.settings import Settings, SettingsError, load_settings
+from gsym.server.settings import (
+    Limits,
+    Settings,
+    SettingsError,
+    load_settings,
+    setting_rows,
+    toml_lines,
+)
 from gsym.store.directory import Store
 from tests.conftest import REPOSITORY
 from tests.server.running import made_settings
@@ -136,6 +145,27 @@ def test_a_file_is_read_strictly(tmp_path: Path) -> None:
         load_settings({}, {}, [str(file)])
     with pytest.raises(FileNotFoundError):
         load_settings({}, {}, [str(tmp_path / "none")])
+
+
+@pytest.mark.parametrize("kind", [Settings, Limits])
+def test_the_help_of_a_class_says_what_each_setting_means(
+    kind: type[Settings | Limits],
+) -> None:
+    meanings = {name: meaning for name, _, meaning in setting_rows(kind)}
+    assert list(meanings) == list(kind.__struct_fields__)
+    text = " ".join(str(inspect.getdoc(kind)).split())
+    for name, meaning in meanings.items():
+        assert meaning
+        assert f"{name}: {meaning}" in text
+
+
+def test_settings_are_printed_where_there_is_no_source_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = [*toml_lines(Settings())]
+    monkeypatch.setattr(linecache, "getlines", lambda *_: [])
+    assert [*toml_lines(Settings())] == whole
+    assert "# worker processes\n" in whole
 
 
 def test_the_manual_names_the_settings_that_only_a_start_reads() -> None:
