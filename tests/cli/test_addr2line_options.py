@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.cli.dropins.addr2line_options import OPTIONS, help_text, parse
+from gsym.cli.dropins.addr2line import OPTIONS, help_text, parse
 from gsym.cli.grammar import HelpRequested, UsageError, expand_response_files
 
 if TYPE_CHECKING:

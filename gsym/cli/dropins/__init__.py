@@ -4,7 +4,7 @@
 DROP_INS = {
     "gsymutil": ("gsymutil_options", "FILE", "Print, search and make GSYM files"),
     "gsym-addr2line": (
-        "addr2line_options",
+        "addr2line",
         "ADDRESS",
         "Convert addresses to files and line numbers, as GNU addr2line",
     ),
