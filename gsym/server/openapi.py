@@ -265,158 +265,147 @@ def _operation(
     }
 
 
-def _parameter(
+def _parameters(
     place: str,
-    name: str,
-    about: str = "",
+    named: Mapping[str, str],
     schema: Mapping[str, object] = _TEXT,
     *,
     required: bool = False,
-) -> dict[str, Any]:
-    described = {"description": about} if about else {}
-    return {
-        "name": name,
-        "in": place,
-        **described,
-        "required": required,
-        "schema": schema,
-    }
-
-
-def _query(named: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Parameters of a query by name, with descriptions."""
-    return [_parameter("query", *each) for each in named.items()]
+) -> list[dict[str, Any]]:
+    """Parameters by name, with descriptions."""
+    return [
+        {
+            "name": name,
+            "in": place,
+            **({"description": about} if about else {}),
+            "required": required,
+            "schema": schema,
+        }
+        for name, about in named.items()
+    ]
 
 
 def _symbolication(
     summary: str, answer: type, *requests: type, **others: tuple[object, ...]
 ) -> dict[str, Any]:
     answers = {"200": ("Answered", answer), **_INVALID, **others}
-    return {"post": _operation(summary, answers, _content(*requests))}
+    return _operation(summary, answers, _content(*requests))
 
 
 def _file(summary: str) -> dict[str, Any]:
-    """The operation for a file, without the parameters in its path."""
     moved = ("The same by debug file and debug id",)
     answers = {"200": ("The file", "*/*"), "302": moved, **_NOT_FOUND, **_NOT_ANSWERED}
-    return {"get": _operation(summary, answers)}
+    return _operation(summary, answers)
 
 
 def _symbfile(summary: str) -> dict[str, Any]:
-    operation = _operation(
-        summary,
-        {
-            "200": ("The part is stored", Accepted),
-            "default": ("Refused", Refused, ErrorBody),
-        },
-        _content(_BINARY),
-        [
-            _parameter("header", "FileID", "FileID of the executable", required=True),
-            _parameter(
-                *("header", "FilePart", "number of the part, from 0", _NUMBER),
-                required=True,
-            ),
-            _parameter("header", "FileParts", "number of parts", _NUMBER),
-        ],
-        security="apiKey",
-    )
-    return {"post": operation, "put": operation}
+    answers = {
+        "200": ("The part is stored", Accepted),
+        "default": ("Refused", Refused, ErrorBody),
+    }
+    id_of, part = {"FileID": "FileID of the executable"}, "number of the part, from 0"
+    parameters = [
+        *_parameters("header", id_of, required=True),
+        *_parameters("header", {"FilePart": part}, _NUMBER, required=True),
+        *_parameters("header", {"FileParts": "number of parts"}, _NUMBER),
+    ]
+    return _operation(summary, answers, _content(_BINARY), parameters, "apiKey")
 
 
 def _get(summary: str, *media_type: str) -> dict[str, Any]:
-    return {"get": _operation(summary, {"200": (summary, *media_type)})}
+    return _operation(summary, {"200": (summary, *media_type)})
 
 
-_UPLOAD = _operation(
-    "Add debug information to the store",
-    {"201": ("Added", UploadAnswer), **_REFUSED},
-    {"content": {"multipart/form-data": {"schema": _FORM}, _BINARY: {}}},
-    _query({"name": "name of a single file", **STATED}),
-    security="token",
-)
-_AUTH_INFO = _operation(
-    "What the token of an upload may do",
-    {"200": ("The token is for uploads", AuthInfo), **_REFUSED},
-    security="token",
-)
-_REPORT = _operation(
-    "Symbolicate a crash report, a log, a stack",
-    {
-        "200": ("Answered", Report),
-        "413": ("Report too large", ErrorBody),
-        **_NOT_ANSWERED,
-    },
-    _content("text/plain", _BINARY),
-    _query(REPORT_PARAMETERS),
-)
-_ADDRESSES = _operation(
-    "Symbolicate addresses in Arrow record batches",
-    {"200": ("The batches with answers", _ARROW), **_NOT_ANSWERED},
-    _content(_ARROW),
-    _query(ARROW_PARAMETERS),
-)
-_PROFILES = _operation(
-    "Symbolize profiles of OpenTelemetry, and send them on",
-    {
-        "200": ("The answer of the next collector", _PROTOBUF),
-        "default": ("Not accepted", _PROTOBUF, ErrorBody),
-    },
-    _content(_PROTOBUF),
-    security="token",
-)
 _KEYS = {"type": "string", "enum": ["buildid", "file", "glob"]}
-_METADATA = _operation(
-    "The binaries of local sources by build id or path",
-    {
-        "200": ("The binaries of local sources by build id or path", _JSON),
-        **_NOT_ANSWERED,
-    },
-    parameters=[
-        _parameter("query", "key", "", _KEYS, required=True),
-        _parameter("query", "value"),
-    ],
-)
-_PATHS: dict[str, Any] = {
-    "/symbolicate/v5": _symbolication("Symbolicate stacks", Results, Jobs, Job),
-    "/symbolicate/v4": _symbolication("Symbolicate the stacks of one job", Calls, Job),
-    "/symbolicate/report": {"post": _REPORT},
-    "/source/v1": _symbolication(
+_METADATA = "The binaries of local sources by build id or path"
+# Methods and a path -> the operation, without the parameters in the path.
+_OPERATIONS = {
+    "post /symbolicate/v5": _symbolication("Symbolicate stacks", Results, Jobs, Job),
+    "post /symbolicate/v4": _symbolication(
+        "Symbolicate the stacks of one job", Calls, Job
+    ),
+    "post /symbolicate/report": _operation(
+        "Symbolicate a crash report, a log, a stack",
+        {
+            "200": ("Answered", Report),
+            "413": ("Report too large", ErrorBody),
+            **_NOT_ANSWERED,
+        },
+        _content("text/plain", _BINARY),
+        _parameters("query", REPORT_PARAMETERS),
+    ),
+    "post /source/v1": _symbolication(
         "A source file", SourceAnswer, SourceRequest, **_NOT_FOUND
     ),
-    "/asm/v1": _symbolication(
+    "post /asm/v1": _symbolication(
         "Disassembled code", AssemblyAnswer, AssemblyRequest, **_NOT_FOUND
     ),
-    "/upload/": {"post": _UPLOAD},
-    "/upload/auth_info/": {"post": _AUTH_INFO},
-    "/api/symbols-ranges": _symbfile("A part of the ranges of an executable"),
-    "/api/symbols-returnpads": _symbfile("A part of its return pads"),
-    "/symbolicate/arrow": {"post": _ADDRESSES},
-    "/v1development/profiles": {"post": _PROFILES},
-    "/buildid/{build_id}/{kind}": _file(
+    "post /upload/": _operation(
+        "Add debug information to the store",
+        {"201": ("Added", UploadAnswer), **_REFUSED},
+        {"content": {"multipart/form-data": {"schema": _FORM}, _BINARY: {}}},
+        _parameters("query", {"name": "name of a single file", **STATED}),
+        security="token",
+    ),
+    "post /upload/auth_info/": _operation(
+        "What the token of an upload may do",
+        {"200": ("The token is for uploads", AuthInfo), **_REFUSED},
+        security="token",
+    ),
+    "post put /api/symbols-ranges": _symbfile("A part of the ranges of an executable"),
+    "post put /api/symbols-returnpads": _symbfile("A part of its return pads"),
+    "post /symbolicate/arrow": _operation(
+        "Symbolicate addresses in Arrow record batches",
+        {"200": ("The batches with answers", _ARROW), **_NOT_ANSWERED},
+        _content(_ARROW),
+        _parameters("query", ARROW_PARAMETERS),
+    ),
+    "post /v1development/profiles": _operation(
+        "Symbolize profiles of OpenTelemetry, and send them on",
+        {
+            "200": ("The answer of the next collector", _PROTOBUF),
+            "default": ("Not accepted", _PROTOBUF, ErrorBody),
+        },
+        _content(_PROTOBUF),
+        security="token",
+    ),
+    "get /buildid/{build_id}/{kind}": _file(
         "A file by build id: gsym, json, debuginfo or executable"
     ),
-    "/buildid/{build_id}/section/{name}": _file(
+    "get /buildid/{build_id}/section/{name}": _file(
         "A section of the debug file or the executable"
     ),
-    "/buildid/{build_id}/source/{path}": _file(
+    "get /buildid/{build_id}/source/{path}": _file(
         "A source file that the module refers to"
     ),
-    "/metadata": {"get": _METADATA},
-    "/{name}/{module_id}/{file}": _file("A file in the layout of Breakpad's stores"),
-    "/{first}/{second}/{file_id}/{file}": _file(
+    "get /metadata": _operation(
+        _METADATA,
+        {"200": (_METADATA, _JSON), **_NOT_ANSWERED},
+        parameters=[
+            *_parameters("query", {"key": ""}, _KEYS, required=True),
+            *_parameters("query", {"value": ""}),
+        ],
+    ),
+    "get /{name}/{module_id}/{file}": _file(
+        "A file in the layout of Breakpad's stores"
+    ),
+    "get /{first}/{second}/{file_id}/{file}": _file(
         "A symbfile for devfiler: metadata.json, ranges or returnpads"
     ),
-    "/__heartbeat__": _get("The server is running"),
-    "/__lbheartbeat__": _get("The server is running"),
-    "/__version__": _get("Version of the server", _JSON),
-    "/metrics": _get("Metrics for Prometheus", "text/plain"),
-    "/openapi.json": _get("This document", _JSON),
+    "get /__heartbeat__": _get("The server is running"),
+    "get /__lbheartbeat__": _get("The server is running"),
+    "get /__version__": _get("Version of the server", _JSON),
+    "get /metrics": _get("Metrics for Prometheus", "text/plain"),
+    "get /openapi.json": _get("This document", _JSON),
 }
-for _path, _operations in _PATHS.items():
+_PATHS: dict[str, dict[str, Any]] = {}
+for _place, _made in _OPERATIONS.items():
+    *_methods, _path = _place.split(" ")
     if _names := re.findall(r"\{(\w+)\}", _path):
-        _operations["get"]["parameters"] = [
-            _parameter("path", _name, "", _PATH_TEXT, required=True) for _name in _names
-        ]
+        _made["parameters"] = _parameters(
+            "path", dict.fromkeys(_names, ""), _PATH_TEXT, required=True
+        )
+    _PATHS[_path] = dict.fromkeys(_methods, _made)
 
 
 @cache
