@@ -25,7 +25,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gsym.profiles.model import Frame, Profile
 
@@ -36,7 +36,9 @@ _NEWER = "it is newer than the profile, and may be of another process"
 _MAGICS = {b"JiTD": ">", b"DTiJ": "<"}
 _HEAD_SIZE, _RECORD_SIZE = 40, 16
 _LOAD, _MOVE, _DEBUG_INFO = 0, 1, 2
+_ELF_HEADER = 64  # its size in bytes
 _PATH_SIZE = 4096  # of the longest
+_ALIGNMENT = 8  # of records
 _SAME_PATH = b"\xff"  # as the entry before
 
 
@@ -74,7 +76,7 @@ class JitCode:
         """A process has a file in its memory, which may be a jitdump."""
         if JITDUMP.fullmatch(path) is not None and is_usable(path):
             try:
-                functions = list(_read_jitdump(map_file(path)))
+                functions = _at_their_code(list(_read_jitdump(map_file(path))))
             except (FormatError, OSError, struct.error):
                 self._profile.lose("jitdumps that are damaged")
             else:
@@ -155,7 +157,7 @@ def _read_jitdump(data: memoryview) -> Iterator[_Function]:
     if order is None:
         raise FormatError("not a jitdump")
     (place,) = struct.unpack_from(f"{order}I", data, 8)
-    lines: dict[int, tuple[tuple[int, str, int], ...]] = {}
+    lines: dict[int, list[tuple[int, str, int]]] = {}
     by_number: dict[int, _Function] = {}
     while place + _RECORD_SIZE <= len(data):
         kind, size, time = struct.unpack_from(f"{order}IIQ", data, place)
@@ -165,29 +167,55 @@ def _read_jitdump(data: memoryview) -> Iterator[_Function]:
         place += size
         if kind == _DEBUG_INFO:
             start, _ = struct.unpack_from(f"{order}QQ", body)
-            lines[start] = tuple(_lines(body, order))
+            lines[start] = _lines(body, order)
         elif kind == _LOAD:
             _, start, size, number = struct.unpack_from(f"{order}4Q", body, 8)
             name = zero_ended(body[40:]).decode("utf-8", "replace")
-            made = _Function(time, start, size, name, lines.pop(start, ()))
+            made = _Function(time, start, size, name, tuple(lines.pop(start, ())))
             by_number[number] = made
             yield made
         elif kind == _MOVE:
             _, old, start, size, number = struct.unpack_from(f"{order}5Q", body, 8)
             before = by_number.get(number)
             if before is not None:
-                moved = ((at - old + start, *rest) for at, *rest in before.lines)
-                yield _Function(time, start, size, before.name, tuple(moved))
+                moved = _moved(before.lines, start - old)
+                yield _Function(time, start, size, before.name, moved)
 
 
-def _lines(body: memoryview, order: str) -> Iterator[tuple[int, str, int]]:
-    """The lines of a function, each with its first address, ordered by that."""
+def _at_their_code(functions: list[_Function]) -> list[_Function]:
+    """The functions with lines at the addresses of their code.
+
+    V8 adds the ELF header that perf inject once put right before the code. In its dumps
+    no function has a line earlier; those of others have lines from a start on.
+    """
+    firsts = (each.lines[0][0] - each.start for each in functions if each.lines)
+    if min(firsts, default=0) < _ELF_HEADER:
+        return functions
+    return [each._replace(lines=_moved(each.lines, -_ELF_HEADER)) for each in functions]
+
+
+def _moved(
+    lines: Iterable[tuple[int, str, int]], by: int
+) -> tuple[tuple[int, str, int], ...]:
+    return tuple((address + by, path, line) for address, path, line in lines)
+
+
+def _lines(body: memoryview, order: str) -> list[tuple[int, str, int]]:
+    """The lines of a function, each with its first address, ordered by that.
+
+    None where the entries do not fill the record up to its alignment: some versions of
+    V8 write names of scripts with zeros in them.
+    """
     _, count = struct.unpack_from(f"{order}QQ", body)
     found, place, path = [], 16, ""
     for _ in range(min(count, len(body) // 17)):
+        if place + 16 >= len(body):
+            return []
         address, line, _ = struct.unpack_from(f"{order}QII", body, place)
         text = zero_ended(body[place + 16 : place + 16 + _PATH_SIZE])
         place += 16 + len(text) + 1
         path = path if text == _SAME_PATH else text.decode("utf-8", "replace")
         found.append((address, path, line))
-    yield from sorted(found, key=lambda each: each[0])
+    if not 0 <= len(body) - place < _ALIGNMENT:
+        return []
+    return sorted(found, key=lambda each: each[0])

@@ -69,28 +69,41 @@ def test_a_text_names_functions_and_the_last_one_counts(tmp_path: Path) -> None:
     ]
 
 
+class Jitdump:
+    """The parts of a jitdump."""
+
+    def __init__(self, perf: p.PerfFile) -> None:
+        self.perf = perf
+        magic = b"DTiJ" if perf.is_little else b"JiTD"
+        self.head = magic + perf.pack("5IQQ", 1, 40, 62, 0, 1, 5, 0)
+
+    def record(self, kind: int, time: int, body: bytes) -> bytes:
+        return self.perf.pack("IIQ", kind, 16 + len(body), time) + body
+
+    def load(self, time: int, start: int, number: int, name: str) -> bytes:
+        numbers = (PROCESS, PROCESS, start, start, 0x100, number)
+        head = self.perf.pack("IIQQQQ", *numbers)
+        return self.record(0, time, head + name.encode() + b"\0" + bytes(0x100))
+
+    def lines(self, time: int, start: int, *lines: tuple[int, int, bytes]) -> bytes:
+        """Of a function: offsets, lines and paths."""
+        body = self.perf.pack("QQ", start, len(lines))
+        for offset, line, path in lines:
+            body += self.perf.pack("QII", start + offset, line, 0) + path + b"\0"
+        return self.record(2, time, body + bytes(-len(body) % 8))
+
+
 def jitdump(perf: p.PerfFile) -> bytes:
     """Two functions; the first is replaced at 2,000, with lines of its source."""
-
-    def record(kind: int, time: int, body: bytes) -> bytes:
-        return perf.pack("IIQ", kind, 16 + len(body), time) + body
-
-    def load(time: int, start: int, number: int, name: str) -> bytes:
-        numbers = perf.pack("IIQQQQ", PROCESS, PROCESS, start, start, 0x100, number)
-        return record(0, time, numbers + name.encode() + b"\0" + bytes(0x100))
-
-    entries = perf.pack("QII", START + 8, 12, 0) + b"app.js\0"
-    entries += perf.pack("QII", START + 32, 14, 0) + b"\xff\0"
-    lines = record(2, 2000, perf.pack("QQ", START, 2) + entries)
-    head = (b"DTiJ" if perf.is_little else b"JiTD") + perf.pack("5I", 1, 40, 62, 0, 1)
+    made = Jitdump(perf)
+    move = perf.pack("IIQ4Q", 1, 1, 0, 0x1000, START + 0x100, 0x100, 2)
     return (
-        head
-        + perf.pack("QQ", 5, 0)
-        + load(500, START, 1, "first")
-        + load(500, 0x1000, 2, "caller")
-        + record(1, 600, perf.pack("IIQ4Q", 1, 1, 0, 0x1000, START + 0x100, 0x100, 2))
-        + lines
-        + load(2000, START, 3, "second")
+        made.head
+        + made.load(500, START, 1, "first")
+        + made.load(500, 0x1000, 2, "caller")
+        + made.record(1, 600, move)
+        + made.lines(2000, START, (8, 12, b"app.js"), (32, 14, b"\xff"))
+        + made.load(2000, START, 3, "second")
     )
 
 
@@ -118,3 +131,47 @@ def test_a_damaged_jitdump_is_counted(tmp_path: Path) -> None:
     path.write_bytes(b"what is this?" * 9)
     losses = recorded(tmp_path, perf, str(path)).losses
     assert losses == {"jitdumps that are damaged": 1}
+
+
+# As node 24.4.1 writes them, with --perf-prof.
+UTIL = b"node:internal/util"
+WEAK_REFERENCE = ((64, 889, UTIL), (78, 890, UTIL), (100, 891, UTIL))
+# As Erlang 25.2.3 writes them, with +JPperf true.
+FIB = ((-50, 3, b"w.erl"), (64, 4, b"w.erl"), (0xF8, 0, b""))
+
+
+@pytest.mark.parametrize(
+    ("caller", "places"),
+    [
+        (WEAK_REFERENCE, [("node:internal/util", 890)] * 2),
+        (FIB, [("", 0), ("w.erl", 3)]),
+    ],
+)
+def test_lines_of_v8_are_behind_their_code_by_a_header(
+    tmp_path: Path,
+    caller: tuple[tuple[int, int, bytes], ...],
+    places: list[tuple[str, int]],
+) -> None:
+    made, path = Jitdump(p.PerfFile()), tmp_path / "jit-77.dump"
+    weak = WEAK_REFERENCE
+    path.write_bytes(
+        made.head
+        + made.lines(0, START, *weak)
+        + made.load(0, START, 1, "JS:^WeakReference")
+        + made.lines(0, START + 0x110, *caller)
+        + made.load(0, START + 0x110, 2, "caller")
+    )
+    profile = recorded(tmp_path, made.perf, str(path))
+    frames = profile.frames_of(profile.samples[0].stack)
+    assert [(frame.path, frame.line) for frame in frames] == places
+
+
+def test_lines_that_do_not_fill_their_record_are_none(tmp_path: Path) -> None:
+    made, path = Jitdump(p.PerfFile()), tmp_path / "jit-77.dump"
+    name = b"\xac\x9f\x03\0\0\0\0\0k\x87`&\x99\xbc\xbe\x18.js"
+    for count in range(1, 12):
+        lines = made.lines(0, START, *((at, 1, name) for at in range(count)))
+        path.write_bytes(made.head + lines + made.load(0, START, 1, "JS:^fib"))
+        profile = recorded(tmp_path, made.perf, str(path))
+        (frame, *_) = profile.frames_of(profile.samples[0].stack)
+        assert (frame.name, frame.path, frame.line) == ("JS:^fib", "", 0)
