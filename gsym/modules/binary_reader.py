@@ -16,8 +16,7 @@ from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib
 from gsym.errors import EmptyError
 from gsym.model import UINT64_END, Header
-from gsym.reading.images import PartialImages
-from gsym.reading.reader import Reader, header_of
+from gsym.reading.reader import PartialImages, Reader, header_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

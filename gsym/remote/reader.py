@@ -10,8 +10,7 @@ from __future__ import annotations
 from gsym.errors import LimitError, SourceError
 from gsym.model import UINT64_END
 from gsym.net.ranges import RemoteFile
-from gsym.reading.images import PartialImages
-from gsym.reading.reader import Reader, header_of
+from gsym.reading.reader import PartialImages, Reader, header_of
 from gsym.remote.sparse_image import HEAD_SIZE, SparseImage
 
 TYPE_CHECKING = bool()
