@@ -23,13 +23,11 @@ from gsym.verification import structure
 from gsym.verification.structure_parts import check_index, check_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gsym.conversion.options import ConvertOptions
     from gsym.verification.comparison import Difference
-    from gsym.verification.described import Place
-
-    Progress = Callable[[int, int], None]
+    from gsym.verification.reference import Place, Progress
 
 _KEPT = 1000  # findings or differences
 

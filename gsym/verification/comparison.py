@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
     from gsym.reading.reader import Reader
-    from gsym.verification.described import Key
-    from gsym.verification.reference import Reference
+    from gsym.verification.reference import Key, Reference
 
 _T = TypeVar("_T")
 

@@ -6,6 +6,7 @@ The files that belong to a binary are found as a conversion finds them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -21,12 +22,14 @@ from gsym.conversion.identity import find_fitting, pdb_identity
 from gsym.conversion.input_file import input_of, open_input
 from gsym.conversion.job import convert_file
 from gsym.conversion.options import ConvertOptions
-from gsym.errors import EmptyError, UnsupportedError
-from gsym.model import UINT64_END, Range
+from gsym.errors import EmptyError, GsymError, UnsupportedError
+from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.modules.key import SAME, Comparison, compare
 from gsym.ranges import merged
 from gsym.verification.decoder.file import DebugSections, DwarfFile, sections_of
-from gsym.verification.described import Described
+from gsym.verification.decoder.functions import UnitFunctions
+from gsym.verification.decoder.split import SplitUnits
+from gsym.verification.decoder.units import DECODING_ERRORS, Unit, Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,8 +38,8 @@ if TYPE_CHECKING:
     from gsym.conversion.identity import Saying
     from gsym.conversion.input_file import InputFile
     from gsym.reading.reader import Reader
-    from gsym.verification.decoder.split import SplitUnits
 
+    Key = tuple[int, int]  # start and end of a function
     Progress = Callable[[int, int], None]
 
 NOT_COMPARED = (
@@ -45,6 +48,101 @@ NOT_COMPARED = (
 )
 _NO_DWARF = DebugSections({}, "little", 8)
 _HAS_ISA_BIT = re.compile("arm(?!64)|thumb|mips")
+
+
+class Place(NamedTuple):
+    """A unit: the path of its file, "" for the binary or its debug file, and where."""
+
+    path: str
+    offset: int
+
+
+class Described:
+    """The functions of the units of a binary, by their start and end."""
+
+    def __init__(
+        self, file: DwarfFile, path_map: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self.functions: dict[Key, list[FunctionInfo]] = {}
+        self.units: int = 0  # number of units that were examined
+        self.all_units: int = 0  # number of units
+        self.unread: dict[Place, str] = {}  # why units cannot be decoded
+        # number of functions that were not decoded, by reason
+        self.uncompared: Counter[str] = Counter()
+        self._file = file
+        self._units = Units(file, path_map)
+        self.splits: SplitUnits = SplitUnits(self._units)
+
+    def decode(self, sample: int | None, progress: Progress | None) -> None:
+        """Decode the units, or *sample* of them, spread over those with code."""
+        units = self._units
+        offsets = units.offsets
+        self.all_units = len(offsets)
+        if units.damage is not None:
+            self.unread[Place("", units.end)] = units.damage
+        if sample is not None:
+            with_code = [each for each in offsets if self._has_code(each)]
+            count = min(sample, len(with_code))
+            offsets = [with_code[i * len(with_code) // count] for i in range(count)]
+        self.units = len(offsets)
+        done, total = 0, sum(map(units.size, offsets))
+        for offset in offsets:
+            if self.splits.is_missing(offset):
+                self.unread[Place("", offset)] = "its split unit was not found"
+            try:
+                self._add(self.splits.open(offset))
+            except DECODING_ERRORS as error:
+                self.unread[Place("", offset)] = reason_of(error)
+            done += units.size(offset)
+            if progress is not None:
+                progress(done, total)
+        self.uncompared.update(units.uncompared)
+
+    def _has_code(self, offset: int) -> bool:
+        try:
+            return bool(self.splits.open(offset).code_ranges())
+        except DECODING_ERRORS as error:
+            self.unread[Place("", offset)] = reason_of(error)
+            return False
+
+    def _add(self, unit: Unit) -> None:
+        for _, info in UnitFunctions(unit, call_sites=True):
+            if info.name:
+                moved = move_function(info, self._file.bias)
+                key = moved.start, moved.start + moved.size
+                self.functions.setdefault(key, []).append(moved)
+        if unit.units is not self._units:
+            self.uncompared.update(unit.units.uncompared)
+
+
+def reason_of(error: Exception) -> str:
+    """Reason why something cannot be decoded."""
+    if isinstance(error, GsymError):
+        return error.reason
+    return f"{type(error).__name__}: {error}"
+
+
+def move_function(info: FunctionInfo, distance: int) -> FunctionInfo:
+    """The function at other addresses."""
+    if not distance:
+        return info
+    return info._replace(
+        start=info.start + distance,
+        line_table=info.line_table and move_rows(info.line_table, distance),
+        inline=info.inline and _move_calls(info.inline, distance),
+    )
+
+
+def move_rows(rows: tuple[LineEntry, ...], distance: int) -> tuple[LineEntry, ...]:
+    """The rows at other addresses."""
+    return tuple(row._replace(address=row.address + distance) for row in rows)
+
+
+def _move_calls(node: InlineInfo, distance: int) -> InlineInfo:
+    return node._replace(
+        ranges=tuple(Range(a + distance, b + distance) for a, b in node.ranges),
+        children=tuple(_move_calls(child, distance) for child in node.children),
+    )
 
 
 class Reference(NamedTuple):

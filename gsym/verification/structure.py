@@ -99,7 +99,11 @@ class Layout:
     """
 
     def __init__(self, data: memoryview, binary: memoryview) -> None:
-        """Read the header; raises `BrokenError`."""
+        """Read the header.
+
+        Raises:
+            BrokenError: The rest cannot be read.
+        """
         self.data = data
         self.binary = binary
         self.parts: dict[str, Extent] = {}

@@ -155,7 +155,11 @@ def _expected_index(layout: Layout, index: Extent) -> bytes | None:
 
 
 def _mapped(layout: Layout) -> MappedImage:
-    """The engine's view of the file; raises `BrokenError`."""
+    """The engine's view of the file.
+
+    Raises:
+        BrokenError: Its tables are damaged.
+    """
     try:
         return MappedImage(layout.binary, None)
     except GsymError as error:

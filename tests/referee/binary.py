@@ -11,7 +11,7 @@ from gsym.verification.decoder.functions import UnitFunctions
 from gsym.verification.decoder.lines import own_sequence
 from gsym.verification.decoder.split import SplitUnits
 from gsym.verification.decoder.units import DECODING_ERRORS, Unit, Units
-from gsym.verification.described import Place, move_function, move_rows, reason_of
+from gsym.verification.reference import Place, move_function, move_rows, reason_of
 from tests.referee.ranges import gaps
 from tests.referee.reference import Reference, rows_within
 

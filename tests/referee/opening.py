@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gsym.conversion.identity import Saying
     from gsym.verification.comparison import Difference
     from gsym.verification.decoder.file import DebugSections
-    from gsym.verification.described import Place
+    from gsym.verification.reference import Place
     from tests.referee.file import ReferenceFile
     from tests.referee.pclntab import GoFile
     from tests.referee.reference import Reference

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gsym.errors import FormatError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, rewritten
-from gsym.verification.described import Place
+from gsym.verification.reference import Place
 from tests.referee.file import Symbol, text_of
 from tests.referee.msf import (
     DBI,

@@ -11,7 +11,7 @@ from gsym.modules.key import SAME, Comparison
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.verification.described import Place
+    from gsym.verification.reference import Place
     from tests.referee.file import Symbol
 
     Key = tuple[int, int]  # start and end of a function
