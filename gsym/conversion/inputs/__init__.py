@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class InputKind(NamedTuple):
     """Conversion of files of one kind."""
 
-    module: str  # of this package; its `convert` carries a request out
+    module: str  # its `convert` carries a request out
     is_binary: bool = False  # whether it is a binary or contains binaries
     has_data_symbols: bool = False  # whether it may have symbols of variables
 
@@ -27,19 +27,21 @@ class InputKind(NamedTuple):
     def convert(self) -> Callable[[ConversionRequest], ConversionReport]:
         """Carries a request out; `gsym.convert` lists what it raises."""
         # `importlib` would import `warnings`, which takes longer than a small input.
-        module = __import__(f"{__name__}.{self.module}", fromlist=("convert",))
+        module = __import__(self.module, fromlist=("convert",))
         function: Callable[[ConversionRequest], ConversionReport] = module.convert
         return function
 
 
-_BINARY = InputKind("dwarf", is_binary=True, has_data_symbols=True)
+_BINARY = InputKind(
+    "gsym.conversion.inputs.dwarf", is_binary=True, has_data_symbols=True
+)
 
 # By the names that `recognise` returns.
 INPUTS = {
     "object": _BINARY,
     "fat": _BINARY,
     "archive": _BINARY,
-    "pdb": InputKind("pdb"),
-    "breakpad": InputKind("breakpad"),
-    "gsym": InputKind("gsym", has_data_symbols=True),
+    "pdb": InputKind("gsym.conversion.inputs.pdb"),
+    "breakpad": InputKind("gsym.conversion.inputs.breakpad"),
+    "gsym": InputKind("gsym.conversion.inputs.gsym", has_data_symbols=True),
 }
