@@ -136,6 +136,11 @@ class ObjectFile:
         return int(self._header.symbol_table_size)
 
     @property
+    def has_dwarf(self) -> bool:
+        """Whether it has DWARF, besides that of split units."""
+        return self.debug_section_size(lib.GSYM_DEBUG_INFO) > 0
+
+    @property
     def unread_debug_info(self) -> str:
         """Kind of debug information it has that is not DWARF; "" for none."""
         kinds = self._header.unread_debug_info

@@ -47,14 +47,14 @@ def find_debug_info(binary: ObjectFile, options: ConvertOptions) -> DebugInfo:
         UnsupportedError: It contains split units only, or the package for web servers
             is not installed.
     """
-    if binary.is_macho and not _has_dwarf(binary):
+    if binary.is_macho and not binary.has_dwarf:
         from gsym.conversion.companions.macho import find_macho_debug_info
 
         return find_macho_debug_info(binary, options)
     dwarf, supplementary, pdb = binary, None, None
     missing = ""
     notes = []
-    if not _has_dwarf(binary):
+    if not binary.has_dwarf:
         dwarf, pdb, missing = _find_companion(binary, options)
     elif unread := binary.unread_debug_info:
         notes.append(f"only DWARF is read: there is {unread} as well")
@@ -122,10 +122,6 @@ def _find_companion(
     unread = binary.unread_debug_info
     other = f" but {unread}, which is not read" if unread else ""
     return binary, None, search.note(f"no debug information{other}: {note}")
-
-
-def _has_dwarf(candidate: ObjectFile) -> bool:
-    return candidate.debug_section_size(lib.GSYM_DEBUG_INFO) > 0
 
 
 def _find_symbols(

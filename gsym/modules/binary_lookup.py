@@ -23,7 +23,6 @@ from stat import S_ISREG
 
 import gsym.reading.reader
 from gsym.containers import DEBUG_DIRECTORIES
-from gsym.engine.native import lib
 from gsym.errors import EmptyError, GsymError, reason_of
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
@@ -320,7 +319,7 @@ def _of_binary(
         from gsym.modules.conversion_cache import CachePlace
 
         paths = [] if search.dwp is None else [search.dwp]
-        is_debug = binary.debug_section_size(lib.GSYM_DEBUG_INFO) > 0
+        is_debug = binary.has_dwarf
         if not is_debug:
             from gsym.conversion.debug_info import debug_file_paths
 
@@ -389,7 +388,7 @@ def _ready(
         if fit.is_refused:
             notes.append(f"{origin} is not used: {reason}")
         reader.close()
-    if unsure is None or not _has_dwarf(binary):
+    if unsure is None or not binary.has_dwarf:
         return unsure
     notes.append(f"{unsure.unsure}, so the debug information of the binary is used")
     return None
@@ -404,10 +403,6 @@ def _is_older(reader: Reader, binary: os.stat_result) -> bool:
         return os.stat(reader.path or "").st_mtime_ns < binary.st_mtime_ns
     except OSError:
         return True
-
-
-def _has_dwarf(binary: ObjectFile) -> bool:
-    return binary.debug_section_size(lib.GSYM_DEBUG_INFO) > 0
 
 
 def _offered(
@@ -437,7 +432,7 @@ def _offered(
     name = entry.identity.debug_file
     stored = {name, entry.identity.code_file} - {""}
     own = map(os.path.basename, (path, os.path.realpath(path)))
-    if _has_dwarf(binary) and stored and stored.isdisjoint(own):
+    if binary.has_dwarf and stored and stored.isdisjoint(own):
         notes.append(f"{origin}, is not used: it is called {name}")
     elif (reader := _open_candidate(entry.path, search, notes)) is not None:
         # The store may know more than the file says.
@@ -479,7 +474,7 @@ def _in_store(
     except OSError:
         pass  # a module was removed meanwhile
     is_told = entry is None or entry.identity.code_hash or not hash_code()
-    return entry if is_told or not _has_dwarf(binary) else None
+    return entry if is_told or not binary.has_dwarf else None
 
 
 def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[str]:

@@ -22,7 +22,7 @@ from gsym.conversion.companions.search import (
     other_build,
     other_sections,
 )
-from gsym.engine.native import lib, zero_ended
+from gsym.engine.native import zero_ended
 from gsym.errors import FormatError, GsymError
 from gsym.modules.key import ModuleKey, build_id_path, compare
 from gsym.records import NamedTuple
@@ -160,7 +160,7 @@ def _of_other_link(binary: ObjectFile, crc: int, candidate: ObjectFile) -> str:
 
 
 def _no_dwarf(candidate: ObjectFile) -> str:
-    if candidate.debug_section_size(lib.GSYM_DEBUG_INFO):
+    if candidate.has_dwarf:
         return ""
     unread = candidate.unread_debug_info
     return f"has {unread}, which is not read" if unread else "has no .debug_info"

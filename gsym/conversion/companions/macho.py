@@ -124,8 +124,7 @@ def find_macho_debug_info(binary: ObjectFile, options: ConvertOptions) -> DebugI
             reason = _contradiction(candidate, binary)
         if reason:
             return reason
-        has_dwarf = candidate.debug_section_size(lib.GSYM_DEBUG_INFO)
-        return "" if has_dwarf else "has no debug information"
+        return "" if candidate.has_dwarf else "has no debug information"
 
     paths = bundle_paths(binary.path, options.debug_file_directories)
     for bundle in search.open_all(paths, mismatch):

@@ -205,7 +205,7 @@ class DwarfJob(UnitJob):
         count = ffi.new("uint64_t *")
         self.call(lib.gsym_conversion_add_line_functions, self._source.handle, count)
         self.line_functions = count[0]
-        if not self._source.debug_section_size(lib.GSYM_DEBUG_INFO):
+        if not self._source.has_dwarf:
             self.call(lib.gsym_conversion_add_btf_functions, self._source.handle, count)
             self.line_functions += count[0]
 
