@@ -6,6 +6,7 @@ to the next one.
 
 from __future__ import annotations
 
+from functools import cache, partial
 from itertools import pairwise
 from struct import Struct
 
@@ -16,7 +17,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gsym.containers.object_file import ObjectFile
 
@@ -92,26 +93,31 @@ class SymbolNames:
     """Finds symbols of an ELF file by name, all of one address, and labels."""
 
     def __init__(self, binary: ObjectFile) -> None:
-        self._tables: list[tuple[bytes, dict[int, tuple[int, int]]]] = []
+        self._tables: list[tuple[bytes, Callable[[], dict[int, tuple[int, int]]]]] = []
         for table, names in _TABLES if binary.is_elf else ():
             entries, strings = binary.section(table), binary.section(names)
             if entries is not None and strings is not None:
                 texts = bytes(strings)
-                found = _read(binary, entries, texts, _WANTED_KINDS)
-                places = {name: (start, size) for start, size, name, _ in found}
+                places = cache(partial(_places, binary, entries, texts))
                 self._tables.append((texts, places))
 
-    def find(self, name: bytes) -> list[tuple[int, int]]:
+    def find(self, name: bytes) -> Iterator[tuple[int, int]]:
         """Start and size of the symbols of a name, with the default version or none."""
-        found = []
         for texts, places in self._tables:
             for text in (name + b"\0", name + b"@@"):
                 at = texts.find(text)
                 while at >= 0:
-                    if at in places:
-                        found.append(places[at])
+                    if at in places():
+                        yield places()[at]
                     at = texts.find(text, at + 1)
-        return found
+
+
+def _places(
+    binary: ObjectFile, entries: memoryview, names: bytes
+) -> dict[int, tuple[int, int]]:
+    """Start and size of the symbols by the offsets of their names."""
+    found = _read(binary, entries, names, _WANTED_KINDS)
+    return {name: (start, size) for start, size, name, _ in found}
 
 
 def _read(

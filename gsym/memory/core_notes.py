@@ -17,6 +17,7 @@ from gsym.memory.signals import (
 )
 from gsym.memory.threads import Thread
 from gsym.memory.walking import THUMB, Registers
+from gsym.modules.maps import Mapping
 from gsym.records import NamedTuple
 from gsym.unwinding import machines
 
@@ -107,16 +108,6 @@ _FREEBSD = _System(
 )
 
 
-class MappedFile(NamedTuple):
-    """A part of a file that was mapped; *offset* is in the file."""
-
-    start: int
-    end: int
-    offset: int
-    path: str
-    is_executable: bool = True  # if the core has no part of it
-
-
 class CoreNotes:
     """The contents of the notes of a core file."""
 
@@ -139,7 +130,8 @@ class CoreNotes:
         self.program: str = ""  # the command line, or ""
         self.auxiliary: dict[int, int] = {}
         self.signature: int = 0  # bits of an address of code that may be a signature
-        self.files: list[MappedFile] = []
+        # parts of files that were mapped, of which the inodes are not known
+        self.files: list[Mapping] = []
         self.threads: list[Thread] = []  # the threads; that which crashed is the first
         # number of the signal that ended the program; 0 if unknown
         self.signal: int = 0
@@ -249,7 +241,7 @@ class CoreNotes:
             for each in self._words(contents, 5)[4:]:
                 values[_VECTOR_BYTES] = each
 
-    def _read_files(self, contents: memoryview) -> Iterator[MappedFile]:
+    def _read_files(self, contents: memoryview) -> Iterator[Mapping]:
         words = self._words(contents, 2)
         if len(words) < 2:  # noqa: PLR2004 - their number, and the unit of offsets
             return
@@ -259,11 +251,18 @@ class CoreNotes:
         names = bytes(contents[(2 + 3 * count) * size :]).split(b"\0")
         for number, name in zip(range(len(table) // 3), names, strict=False):
             start, end, offset = table[3 * number : 3 * number + 3]
-            path = name.decode("utf-8", "surrogateescape")
-            yield MappedFile(start, end, offset * unit, path)
+            # Whether it has code says the part of the core, if there is one.
+            yield _mapped(start, end, offset * unit, name, is_executable=True)
 
 
-def _read_mappings(contents: memoryview) -> Iterator[MappedFile]:
+def _mapped(
+    start: int, end: int, offset: int, path: bytes, *, is_executable: bool
+) -> Mapping:
+    name = path.decode("utf-8", "surrogateescape")
+    return Mapping(start, end, is_executable, offset, 0, name, "")
+
+
+def _read_mappings(contents: memoryview) -> Iterator[Mapping]:
     """The mapped files in NT_PROCSTAT_VMMAP."""
     at = _SIZE_FIRST
     while at + _PATH_AT <= len(contents):
@@ -272,10 +271,8 @@ def _read_mappings(contents: memoryview) -> Iterator[MappedFile]:
             return
         path = zero_ended(contents[at + _PATH_AT : at + size])
         if path:
-            yield MappedFile(
-                *(start, end, offset, path.decode("utf-8", "surrogateescape")),
-                bool(protection & _PROT_EXEC),
-            )
+            is_executable = bool(protection & _PROT_EXEC)
+            yield _mapped(start, end, offset, path, is_executable=is_executable)
         at += size
 
 

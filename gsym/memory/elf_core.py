@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.containers.headers import ProgramHeader
-    from gsym.memory.core_notes import MappedFile
     from gsym.memory.module_files import FindFiles
     from gsym.memory.stack_parts import ParsedReport
     from gsym.memory.threads import Thread
+    from gsym.modules.maps import Mapping
     from gsym.unwinding.frame_info import Step
     from gsym.unwinding.images import Memory
     from gsym.unwinding.machines import Machine
@@ -58,17 +58,10 @@ _AFTER = {X86: {_TRAP}, X86_64: {_TRAP}, S390X: {_ILLEGAL, _TRAP, _FLOATING}}
 _DELETED = " (deleted)"
 
 
-class RegisteredFile(NamedTuple):
-    """An ELF file in memory; *address* is where it is."""
-
-    address: int
-    data: bytes
-
-
 def registered_files(
     descriptor: int, memory: Memory, machine: Machine
-) -> Iterator[RegisteredFile]:
-    """The files in the list of a descriptor."""
+) -> Iterator[tuple[int, bytes]]:
+    """Address and contents of the files in the list of a descriptor."""
 
     def words(address: int, *sizes: int) -> list[int]:
         data = ByteReader(memory(address, sum(sizes)), machine.word, machine.order)
@@ -84,7 +77,7 @@ def registered_files(
             if size <= _MAX_SIZE:
                 data = memory(address, size)
                 if len(data) == size:
-                    yield RegisteredFile(address, data)
+                    yield address, data
             at = following
     except DamagedError:
         return
@@ -166,24 +159,23 @@ class _Core:
             self._knows_jit = True
             for descriptor in list(self._files.symbols(DESCRIPTOR)):
                 machine, memory = self._notes.machine, self._files.memory
-                for each in registered_files(descriptor, memory, machine):
-                    self._add_registered(each)
+                for place in registered_files(descriptor, memory, machine):
+                    self._add_registered(*place)
         return self._files.step(pc, values)
 
-    def _add_registered(self, file: RegisteredFile) -> None:
+    def _add_registered(self, address: int, contents: bytes) -> None:
         """Add a file of a JIT, whose sections are at the addresses of its code."""
-        name = f"[code at {file.address:#x}]"
+        name, data = f"[code at {address:#x}]", memoryview(contents)
         try:
-            with ObjectFile(memoryview(file.data), name) as held:
+            with ObjectFile(data, name) as held:
                 sections = [] if held.is_relocatable else list(held.code_sections())
         except GsymError:
             return
         if not sections:
             return
         module = module_of_build_id(name, "")
-        read = partial(read_converted, file.data)
+        read = partial(read_converted, contents)
         number = self._loaded.add_module(module._replace(path="", read=read))
-        data = memoryview(file.data)
         found = loaded_file(data, name, Image(), self._notes.machine)
         self._files.add(number, found)
         for _, start, end in sections:
@@ -199,13 +191,10 @@ class _Core:
 
     def _is_code(self, address: int) -> bool:
         part = self._memory.find(address)
-        if part is not None:
-            return part.is_executable
-        region = self._loaded.region(address)
-        return region is not None and region.is_executable
+        return self._loaded.is_code(address) if part is None else part.is_executable
 
     def _regions(self) -> Iterator[Region]:
-        of_path: dict[str, list[MappedFile]] = {}
+        of_path: dict[str, list[Mapping]] = {}
         for each in self._notes.files:
             of_path.setdefault(each.path, []).append(each)
         loaded: list[_LoadedImage] = []
@@ -244,10 +233,10 @@ class _Core:
         program = linked.program(notes.program.partition(" ")[0])
         if program is None:
             return {}
-        if not image_in_memory(memory, program.start).segments:
+        if not image_in_memory(memory, program[0]).segments:
             for each in self._regions_of_file(*program):
                 self._loaded.add(each)
-        return {program.start: program.path} | dict(linked.libraries())
+        return dict([program, *linked.libraries()])
 
     def _regions_of_file(self, start: int, path: str) -> Iterator[Region]:
         """The regions of a file by its own headers."""
@@ -258,12 +247,10 @@ class _Core:
             self._of_file[start, path] = regions
         yield from self._of_file[start, path]
 
-    def _images(
-        self, path: str, mapped: Sequence[MappedFile]
-    ) -> Iterator[_LoadedImage]:
+    def _images(self, path: str, mapped: Sequence[Mapping]) -> Iterator[_LoadedImage]:
         """The images of a path, which different files may have one after the other."""
         are_known = False
-        for start, _, offset, *_ in mapped:
+        for start, _, _, offset, *_ in mapped:
             image = Image() if offset else image_in_memory(self._saved.read, start)
             if image.segments:
                 number = self._loaded.add_module(_module(path, image.build_id))
@@ -272,7 +259,7 @@ class _Core:
                 yield _LoadedImage(number, image, load_bias(start, image.segments))
         if not are_known:  # the first page is not in the dump, or is that of a PE file
             number = self._loaded.add_module(_module(path, ""))
-            start, _, offset, *_ = mapped[0]
+            start, _, _, offset, *_ = mapped[0]
             image, bias = Image(), 0
             is_pe = self._saved.read(start, 2) == b"MZ"
             if not offset and (is_pe or self._memory.find(start) is None):
@@ -280,9 +267,9 @@ class _Core:
                 bias = load_bias(start, image.segments) if image.segments else 0
             yield _LoadedImage(number, image, bias)
 
-    def _region(self, mapped: MappedFile, images: Sequence[_LoadedImage]) -> Region:
+    def _region(self, mapped: Mapping, images: Sequence[_LoadedImage]) -> Region:
         """The region of the image that the loader put there, else of the one before."""
-        start, end, offset, _, is_executable = mapped
+        start, end, is_executable, offset, *_ = mapped
         part = self._memory.find(start)
         if part is not None:  # gdb and FreeBSD leave out what the file has: the code
             is_executable = part.is_executable

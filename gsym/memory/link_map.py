@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from gsym.engine.native import to_str, zero_ended
 from gsym.model import UINT64_MAX
-from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -23,15 +22,8 @@ _DT_DEBUG = 21
 _MAX_HEADERS, _MAX_FILES, _MAX_PATH = 512, 1 << 14, 1 << 12
 
 
-class LinkedFile(NamedTuple):
-    """A file of the program; *start* is where its ELF header is loaded."""
-
-    start: int
-    path: str
-
-
 class LinkMap:
-    """The files of a program."""
+    """The files of a program: where their ELF headers are loaded, and their paths."""
 
     def __init__(
         self, machine: Machine, auxiliary: Mapping[int, int], memory: Memory
@@ -40,15 +32,15 @@ class LinkMap:
         self._auxiliary = auxiliary
         self._memory = memory
 
-    def program(self, name: str) -> LinkedFile | None:
+    def program(self, name: str) -> tuple[int, str] | None:
         """The program itself; *name* is used where its path is not known."""
         headers = self._auxiliary.get(_AT_PHDR, 0)
         if not headers:
             return None
         path = self._text(self._auxiliary.get(_AT_EXECFN, 0)) or name
-        return LinkedFile(headers - _HEADER_SIZES[self._machine.word], path)
+        return headers - _HEADER_SIZES[self._machine.word], path
 
-    def libraries(self) -> Iterator[LinkedFile]:
+    def libraries(self) -> Iterator[tuple[int, str]]:
         """The other files, in the order of the loader."""
         at = self._first()
         seen: set[int] = set()
@@ -57,7 +49,7 @@ class LinkMap:
             seen.add(at)
             path = self._text(self._word(at + word))
             if path:
-                yield LinkedFile(self._word(at), path)
+                yield self._word(at), path
             at = self._word(at + 3 * word)
 
     def _first(self) -> int:
@@ -90,8 +82,7 @@ class LinkMap:
         return found and (found + bias) & UINT64_MAX
 
     def _word(self, address: int) -> int:
-        held = self._memory(address & UINT64_MAX, self._machine.word)
-        return int.from_bytes(held, self._machine.order)
+        return self._machine.load(self._memory, address) or 0
 
     def _text(self, address: int) -> str:
         for size in (_MAX_PATH, 256, 64, 16):

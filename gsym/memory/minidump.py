@@ -202,14 +202,9 @@ def _walked(
     dump: Dump, loaded: Loaded, machine: Machine, saved: SavedMemory, find: FindFiles
 ) -> ParsedReport:
     """The report of a dump that has little memory, so that stacks are scanned."""
-
-    def is_code(address: int) -> bool:
-        region = loaded.region(address)
-        return region is not None and region.is_executable
-
     files = ModuleFiles(loaded, machine, saved, find)
     loaded.compare_code_by(files.compare_code)
-    walker = Walker(machine, files.memory, is_code, files.step, scans=True)
+    walker = Walker(machine, files.memory, loaded.is_code, files.step, scans=True)
     made = dump_report(dump, loaded, walker)
     frames = [each for each in made.parts if not isinstance(each, str)]
     if all(each.trust != "scan" for each in frames):

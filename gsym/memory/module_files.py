@@ -6,7 +6,7 @@ import struct
 from contextlib import suppress
 from itertools import islice
 
-from gsym.containers.data_symbols import DataSymbols
+from gsym.containers.data_symbols import DataSymbols, SymbolNames
 from gsym.containers.fat import open_slice, slice_if_fat
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
@@ -32,7 +32,6 @@ from gsym.unwinding.prologues import FollowedCode
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Literal
 
     from gsym.containers.headers import Segment
     from gsym.memory.loaded import Loaded
@@ -133,10 +132,7 @@ class ModuleFiles:
         if found is not None:
             return found
         base = self._base(module)
-        for number in range(_MAX_FILES):
-            file = self._file(module, number)
-            if file is None:
-                break
+        for file in self._files_of(module):
             place = linked - base if file.is_relative else linked
             found = file.step(place, values, self.memory)
             if found is not None:
@@ -180,8 +176,7 @@ class ModuleFiles:
         return place
 
     def _function_start(self, module: int, linked: int) -> int | None:
-        files = (self._file(module, number) for number in range(_MAX_FILES))
-        starts = (each.function_start(linked) for each in files if each is not None)
+        starts = (each.function_start(linked) for each in self._files_of(module))
         return next((each for each in starts if each is not None), None)
 
     def know(self, module: int, image: Image) -> None:
@@ -215,47 +210,42 @@ class ModuleFiles:
     def _base(self, module: int) -> int:
         """The link-time address of the start of a module; 0 if unknown."""
         segments = self._image(module).segments
-        first = None if segments else self._file(module, 0)
+        first = None if segments else next(self._files_of(module), None)
         segments = segments if first is None else first.image.segments
         return min((each.address for each in segments), default=0)
 
     def _binary(self, module: int) -> LoadedFile:
         """The first file of a module that has code; an empty one if there is none."""
-        for number in range(_MAX_FILES):
-            file = self._file(module, number)
-            if file is None:
-                break
-            if file.is_whole:
-                return file
-        return NO_FILE
+        whole = (each for each in self._files_of(module) if each.is_whole)
+        return next(whole, NO_FILE)
 
-    def _file(self, module: int, number: int) -> LoadedFile | None:
-        """A file of a module that has segments or frames, by its number."""
+    def _files_of(self, module: int) -> Iterator[LoadedFile]:
+        """The files of a module that have segments or frames, read as they are needed.
+
+        A search may be part of another one, so each begins with those that are known.
+        """
         if module not in self._files:
             self._files[module] = []
             self._paths[module] = iter(self._find(self._loaded.modules[module]))
         files, paths = self._files[module], self._paths[module]
-        while len(files) <= number:
-            path = next(paths, None)
-            if path is None:
-                return None
-            file = read_file(path, self._machine) or self._read_symbols(path)
-            if file is not None:
-                files.append(file)
-        return files[number]
+        for number in range(_MAX_FILES):
+            while len(files) <= number:
+                path = next(paths, None)
+                if path is None:
+                    return
+                file = read_file(path, self._machine) or self._read_symbols(path)
+                if file is not None:
+                    files.append(file)
+            yield files[number]
 
     def _read_symbols(self, path: str) -> LoadedFile | None:
         """The Breakpad file at *path*, which has no segments; None if it is none."""
         with suppress(GsymError, OSError):
             if recognise_file(path) == "breakpad":
                 data = map_file(path)
-                frames = BreakpadFrames(self._machine, data, self._is_code)
+                frames = BreakpadFrames(self._machine, data, self._loaded.is_code)
                 return LoadedFile(Image(), data, [frames.step], is_relative=True)
         return None
-
-    def _is_code(self, address: int) -> bool:
-        region = self._loaded.covering(address)
-        return region is not None and region.is_executable
 
     def compare_code(self, module: int, path: str) -> Comparison:
         """Compare the code in a file with what the dump has of that of a module.
@@ -353,19 +343,7 @@ class LoadedFile:
     def symbol(self, name: bytes) -> int | None:
         """Link-time address of a symbol; None if there is none of this name."""
         with suppress(GsymError, ValueError), ObjectFile(self._data, "") as file:
-            order: Literal["big", "little"] = "big" if file.big_endian else "little"
-            size, at, value = (24, 8, 8) if file.is_64 else (16, 4, 4)
-            for table, strings in (b".symtab", b".strtab"), (b".dynsym", b".dynstr"):
-                names = bytes(file.section(strings) or b"")
-                place = names.find(b"\0" + name + b"\0") + 1
-                key = place.to_bytes(4, order)
-                entries = bytes(file.section(table) or b"") if place else b""
-                found = entries.find(key)
-                while found >= 0 and found % size:
-                    found = entries.find(key, found + 1)
-                if found >= 0:
-                    held = entries[found + at : found + at + value]
-                    return int.from_bytes(held, order)
+            return next((start for start, _ in SymbolNames(file).find(name)), None)
         return None
 
     def function_start(self, address: int) -> int | None:

@@ -93,6 +93,11 @@ class Regions:
         """The region that covers an address."""
         return range_at(self.regions, address, self._starts)
 
+    def is_code(self, address: int) -> bool:
+        """Whether an address is in a region with code."""
+        found = self.covering(address)
+        return found is not None and found.is_executable
+
     def region(self, address: int) -> Region | None:
         """The part of a region from an address on; None if nothing is there."""
         found = self.covering(address)

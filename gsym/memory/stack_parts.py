@@ -224,16 +224,6 @@ class LinePattern:
         modules: The modules of these readings.
     """
 
-    __slots__ = (
-        "form",
-        "is_certain",
-        "modules",
-        "ordinal",
-        "readings",
-        "spans",
-        "sure",
-    )
-
     def __init__(
         self,
         form: str,
@@ -272,8 +262,6 @@ class AlikeLines:
         values: The numbers of each.
     """
 
-    __slots__ = ("_columns", "befores", "pattern", "texts", "values")
-
     def __init__(self, pattern: LinePattern) -> None:
         self.pattern: LinePattern = pattern
         self.befores: list[str] = []
@@ -310,16 +298,6 @@ class FrameLines:
         headings: As of `StackFrame`.
         rest: The text after the last line.
     """
-
-    __slots__ = (
-        "befores",
-        "headings",
-        "ordinals",
-        "patterns",
-        "rest",
-        "texts",
-        "values",
-    )
 
     def __init__(self) -> None:
         self.befores: list[str] = []

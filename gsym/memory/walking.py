@@ -9,7 +9,7 @@ pointers, and, where that is asked for, the values on the stack.
 from __future__ import annotations
 
 from collections import deque
-from functools import lru_cache
+from functools import lru_cache, partial
 from struct import Struct
 
 from gsym.model import UINT64_MAX
@@ -108,6 +108,7 @@ class Walker:
         self._scans = scans
         self.budget: int = _MAX_FRAMES
         self.entry = 0
+        self._load = partial(machine.load, memory)
         order = {"little": "<", "big": ">"}[machine.order]
         form = {4: "I", 8: "Q"}[machine.word]
         self._word, self._record = Struct(order + form), Struct(f"{order}2{form}")
@@ -241,10 +242,6 @@ class Walker:
         if not stack <= frame < stack + _MAX_STEP:
             return frame == 0  # another value is in the register
         return self._load(frame + (machine.record_at + 1) * machine.word) == 0
-
-    def _load(self, address: int) -> int | None:
-        held = self.memory(address & UINT64_MAX, self._word.size)
-        return self._word.unpack(held)[0] if len(held) == self._word.size else None
 
     def _address(self, pc: int) -> int:
         """The address in a return address, which may be signed or have a mode."""

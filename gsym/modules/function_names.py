@@ -6,7 +6,7 @@ from gsym.model import FunctionRange
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from gsym.reading.reader import Reader
 
@@ -24,7 +24,7 @@ class FunctionNames:
     def __init__(self, reader: Reader, binary: str) -> None:
         self._reader = reader
         self._binary = binary
-        self._find: Callable[[bytes], Sequence[tuple[int, int]]] | None = None
+        self._find: Callable[[bytes], Iterable[tuple[int, int]]] | None = None
         self._of_table: dict[str, Sequence[FunctionRange]] = {}
         self._demangled: dict[str, list[FunctionRange]] | None = None
 

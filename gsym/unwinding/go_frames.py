@@ -6,9 +6,9 @@ For each function it has the bytes that are on the stack at each address (pcsp).
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import partial
 
 from gsym.engine.native import zero_ended
-from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import ByteReader, DamagedError, unless_damaged
 from gsym.unwinding.frame_info import Step
@@ -124,11 +124,7 @@ class GoFrames:
         if function.flags & _OUTERMOST and name != _HANDLER:
             return Step(0, values, is_signal=False)
         word, stack = machine.word, values.get(machine.stack, 0)
-
-        def load(address: int) -> int | None:
-            held = memory(address & UINT64_MAX, word)
-            return int.from_bytes(held, machine.order) if len(held) == word else None
-
+        load = partial(machine.load, memory)
         if machine.link is None:
             back, frame = load(stack + size), stack + size - word
             outer = stack + size + word

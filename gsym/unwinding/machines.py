@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Literal
+
+    from gsym.unwinding.images import Memory
 
 
 class LinkSaves(NamedTuple):
@@ -64,6 +67,11 @@ class Machine(NamedTuple):
     # the names of the registers, in the order of their numbers
     names: tuple[str, ...] = ()
     architecture: str = ""  # its name, if its code can be disassembled; or ""
+
+    def load(self, memory: Memory, address: int) -> int | None:
+        """The word at an address; None where memory is not known."""
+        held = memory(address & UINT64_MAX, self.word)
+        return int.from_bytes(held, self.order) if len(held) == self.word else None
 
 
 def _numbered(letter: str, count: int) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ order; forward jumps carry what is on the stack to their targets.
 
 from __future__ import annotations
 
+from functools import partial
+
 from gsym.model import UINT64_MAX
 from gsym.unwinding.followed_aarch64 import follow_aarch64
 from gsym.unwinding.followed_code import StackState
@@ -65,11 +67,7 @@ class FollowedCode:
         if found is None:
             return None
         machine, word = self._machine, self._machine.word
-
-        def load(address: int) -> int | None:
-            held = self._memory(address & UINT64_MAX, word)
-            return int.from_bytes(held, machine.order) if len(held) == word else None
-
+        load = partial(machine.load, self._memory)
         bases = [(machine.stack, found.stack), (machine.frame, found.frame)]
         if found.has_record():
             bases.reverse()  # the stack pointer may change in loops

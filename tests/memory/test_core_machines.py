@@ -10,7 +10,7 @@ import pytest
 
 import gsym
 from gsym.memory.elf_core import read_core, registered_files
-from gsym.memory.link_map import LinkedFile, LinkMap
+from gsym.memory.link_map import LinkMap
 from gsym.memory.signals import Cause, describe, read_cause
 from gsym.unwinding.machines import X86_64
 from tests.inputs.core import Part, core_of, note, status_of
@@ -159,8 +159,8 @@ def test_the_link_map_lists_the_files_of_a_program() -> None:
     }
     auxiliary = {3: 0x400040, 4: 56, 5: 2, 31: 0x700E}
     linked = LinkMap(X86_64, auxiliary, lambda *place: memory_of(held, *place))
-    assert linked.program("app") == LinkedFile(0x400000, "/opt/app")
-    assert list(linked.libraries()) == [LinkedFile(0x500000, "/lib/libx.so")]
+    assert linked.program("app") == (0x400000, "/opt/app")
+    assert list(linked.libraries()) == [(0x500000, "/lib/libx.so")]
     assert list(LinkMap(X86_64, auxiliary, lambda *_: b"").libraries()) == []
     assert LinkMap(X86_64, {}, lambda *_: b"").program("app") is None
 
@@ -297,5 +297,5 @@ def test_a_list_of_a_jit_that_is_damaged_ends() -> None:
         0x300: pack("<4Q", 0x200, 0, 0x100, 1 << 40),
     }
     found = registered_files(0x100, lambda *place: memory_of(held, *place), X86_64)
-    assert [each.data for each in found] == [pack("<I", 1)]
+    assert [contents for _, contents in found] == [pack("<I", 1)]
     assert list(registered_files(0x100, lambda *_: b"", X86_64)) == []
