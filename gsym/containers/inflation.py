@@ -64,7 +64,6 @@ def inflate_zlib(
     """
     zlib = _find_zlib()
     decompressor = zlib.decompressobj(window)
-    is_begun = False
     try:
         for piece in _sliced(pieces):  # zlib copies the unread rest at each call
             if not piece:
@@ -74,9 +73,8 @@ def inflate_zlib(
                 if decompressor.eof:
                     if is_one:
                         return
-                    decompressor, is_begun = zlib.decompressobj(window), False
+                    decompressor = zlib.decompressobj(window)
                 inflated = decompressor.decompress(left, _MAX_PIECE)
-                is_begun = True
                 if inflated:
                     yield inflated
                 left = decompressor.unused_data or decompressor.unconsumed_tail
@@ -84,7 +82,7 @@ def inflate_zlib(
             yield inflated
     except zlib.error as error:
         raise ValueError(error) from error
-    if not is_begun or not decompressor.eof:
+    if not decompressor.eof:
         raise ValueError(_TRUNCATED)
 
 

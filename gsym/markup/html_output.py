@@ -159,8 +159,8 @@ def _detail(element: bytes, answer: Answer | None) -> bytes:
         ),
     ]
     lines += [b"%s %s:%d" % frame for frame in answer.frames]
-    if answer.symbols is not None and answer.symbols.unsure:
-        lines.append(to_bytes(f"{answer.symbols.unsure}: it may be another build"))
+    if answer.symbols is not None and (unsure := answer.symbols.module.unsure):
+        lines.append(to_bytes(f"{unsure}: it may be another build"))
     if not answer.frames and not answer.variable:
         lines.append(to_bytes(answer.reason))
     return b"\n".join(lines)

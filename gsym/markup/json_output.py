@@ -166,8 +166,8 @@ def _resolution(answer: Answer) -> dict[str, Any]:
     resolution["module"] = to_str(module.name)
     resolution["build_id"] = module.build_id.hex()
     resolution["linked_address"] = hex(answer.linked)
-    if answer.symbols is not None and answer.symbols.unsure:
-        resolution["unsure"] = answer.symbols.unsure
+    if answer.symbols is not None and answer.symbols.module.unsure:
+        resolution["unsure"] = answer.symbols.module.unsure
     if answer.variable is not None:
         name, offset = answer.variable
         return resolution | {"name": to_str(name), "offset": offset}

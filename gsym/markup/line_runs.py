@@ -142,7 +142,7 @@ class LineRuns:
         is_missing = self._needs_reader and symbols.module.reader is None
         if is_missing or not symbols.is_local:
             return False
-        if symbols.unsure and self._output.form != "text":
+        if symbols.module.unsure and self._output.form != "text":
             return False  # the engine's records do not say it
         if len(self._modules) >= _MAX_MODULES:
             self._forget()

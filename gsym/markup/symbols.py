@@ -94,11 +94,6 @@ class ModuleSymbols:
         """Reason why there are no symbols; "" if there are."""
         return self.module.reason
 
-    @property
-    def unsure(self) -> str:
-        """Reason why they may be of another build; "" if they are not."""
-        return self.module.unsure
-
     def frames(self, address: int) -> tuple[Location, ...]:
         """The frames at a link-time address, innermost first; empty if unknown."""
         frames = self._frames.get(address)
