@@ -170,6 +170,12 @@ static bool is_label_of_sdcc(const elf_object *elf, const elf_symbol *symbol,
     return symbol->section == 0 || strchr(name, '$') != NULL;
 }
 
+/* Whether a symbol marks the jumps that clang's -fsanitize=cfi has for all functions of one
+ * type: it is as long as a byte of the first jump, which has the name of a function. */
+static bool marks_jumps_of_type(const elf_symbol *symbol, const char *name) {
+    return symbol->size == 1 && strncmp(name, "__typeid_", 9) == 0;
+}
+
 static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
     elf_section section;
     if (symbol->section == 0 || symbol->section >= elf->object.header.section_count)
@@ -177,6 +183,17 @@ static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
     section = elf_section_at(elf, symbol->section);
     return elf_section_holds_code(&section) && symbol->address >= section.address &&
            symbol->address - section.address < section.size;
+}
+
+/* The size of a symbol, which ends with its section at the latest: names of the jumps of
+ * clang 19's -fsanitize=cfi have the size of all jumps of their type. */
+static uint64_t size_within_section(const elf_object *elf, const elf_symbol *symbol) {
+    elf_section section;
+    uint64_t left;
+    if (symbol->is_described || !stands_in_code(elf, symbol)) return symbol->size;
+    section = elf_section_at(elf, symbol->section);
+    left = section.size - (symbol->address - section.address);
+    return symbol->size < left ? symbol->size : left;
 }
 
 /* Whether a symbol is not in the code of its section. Only labels, and symbols of
@@ -300,10 +317,12 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     }
     /* mold gives the mapping symbols of its thunks the type of functions. */
     if (size == 0 || is_label_of_sdcc(elf, symbol, name) ||
+        marks_jumps_of_type(symbol, name) ||
         ((is_label || (symbol->size == 0 && is_local)) && names_no_function(elf, name)))
         return GSYM_OK;
     return creator_keep_symbol(conversion_creator(conversion), symbol->address,
-                               symbol->size, name, unversioned_size(name, size),
+                               size_within_section(elf, symbol), name,
+                               unversioned_size(name, size),
                                binding_of(symbol) | untyped, error);
 }
 

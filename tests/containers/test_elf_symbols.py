@@ -84,6 +84,21 @@ SYMBOLS = [
         """),
     ),
     Case(
+        "jumps to functions of one type, each with the size of all",  # clang 19, CFI
+        with_symbols(
+            Symbol("alpha.cfi", 0x1000, 0x10, binding=LOCAL),
+            Symbol("__typeid__ZTSFiiE_global_addr", 0x1FF0, 1, binding=LOCAL),
+            Symbol("alpha", 0x1FF0, 0x10, binding=LOCAL),
+            Symbol("beta", 0x1FF8, 0x10, binding=LOCAL),
+        ),
+        words("""
+            1000-1010 alpha.cfi
+            1ff0-2000 alpha
+            1ff8-2000 beta
+        """),
+        "llvm-gsymutil has the sizes of the symbols",
+    ),
+    Case(
         "resolvers of indirect functions",
         with_symbols(MAIN, Symbol("memcpy", 0x1010, 0x10, IFUNC)),
         words("""

@@ -129,11 +129,14 @@ def _unversioned(name: bytes) -> bytes:
 def _is_mark(symbol: ElfSymbol, name: str, machine: str) -> bool:
     """Whether a symbol names no function, though it may have the type of one.
 
-    mold types marks of its thunks as functions, SDCC labels of lines and scopes.
+    mold types marks of its thunks as functions, SDCC labels of lines and scopes, clang
+    the first byte of the jumps for functions of one type.
     """
     marks = OLD_ARM_MARK if machine == "EM_ARM" else MAPPING_SYMBOL
     is_local = symbol["st_info"]["bind"] == "STB_LOCAL"
     if is_local and not symbol["st_size"] and marks.match(name):
+        return True
+    if symbol["st_size"] == 1 and name.startswith("__typeid_"):
         return True
     return machine in _OF_SDCC and "$" in name
 
@@ -254,7 +257,8 @@ class ReferenceElf(ReferenceFile):
                 name = names[start : names.find(b"\0", start)]
                 text = _unversioned(name).decode("utf-8", "surrogateescape")
                 if not _is_mark(symbol, text, machine):
-                    yield Symbol(address, symbol["st_size"], text, kind, limit)
+                    size = min(symbol["st_size"], limit - address)
+                    yield Symbol(address, size, text, kind, limit)
 
     def _section_of(self, index: int, address: int) -> Section:
         """The section of a symbol; SDCC has the index of the one before."""
