@@ -206,22 +206,8 @@ MOST_GROUPS = 1 << 16
 OTHERS = "(others)"
 
 
-class EventSums:
-    """Counts and bytes of events by group."""
-
-    def __init__(self) -> None:
-        self.sums: dict[EventKey, tuple[int, int]] = {}  # both by group
-
-    def add(self, key: EventKey, events: int, size: int) -> None:
-        """Count events of a group."""
-        if key not in self.sums and len(self.sums) >= MOST_GROUPS:
-            key = EventKey(key.provider, OTHERS, OTHERS, key.kind)
-        known = self.sums.get(key, (0, 0))
-        self.sums[key] = (known[0] + events, known[1] + size)
-
-
 class Tally:
-    """Counts the events of one trace, in the order of its columns."""
+    """Counts the events of one trace, in the order of its columns or one by one."""
 
     def __init__(self) -> None:
         error: CData = new_error()
@@ -230,7 +216,14 @@ class Tally:
         self._tally = ffi.gc(place[0], lib.gsym_fxt_tally_destroy)
         self._texts: list[str] = []
         self._providers: Sequence[int | None] = ()
-        self._sums = EventSums()
+        self._sums: dict[EventKey, tuple[int, int]] = {}
+
+    def count(self, key: EventKey, events: int, size: int) -> None:
+        """Count events of a group."""
+        if key not in self._sums and len(self._sums) >= MOST_GROUPS:
+            key = EventKey(key.provider, OTHERS, OTHERS, key.kind)
+        known = self._sums.get(key, (0, 0))
+        self._sums[key] = (known[0] + events, known[1] + size)
 
     def add(self, columns: Columns) -> None:
         """Count the events of columns."""
@@ -244,7 +237,7 @@ class Tally:
     def sums(self) -> dict[EventKey, tuple[int, int]]:
         """Counts and bytes of events by group."""
         self._name_groups()
-        return dict(self._sums.sums)
+        return self._sums
 
     def _name_groups(self) -> None:
         """Name the groups counted by number, before numbers get other meanings."""
@@ -257,5 +250,5 @@ class Tally:
                 self._texts[group.name],
                 fxt.EVENT_KINDS[group.kind],
             )
-            self._sums.add(key, group.events, group.bytes)
+            self.count(key, group.events, group.bytes)
         lib.gsym_fxt_tally_clear(self._tally)

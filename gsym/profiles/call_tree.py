@@ -7,6 +7,7 @@ the parent of a node precedes it.
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from itertools import chain
 
 from gsym.errors import GsymError
@@ -49,11 +50,22 @@ def summed_stacks(
     profile: Profile, value: int = 0
 ) -> dict[tuple[int, int | None], int]:
     """The sum of the samples of each stack of each thread, both as their indexes."""
-    sums: dict[tuple[int, int | None], int] = {}
-    for sample in profile.samples:
-        key = (sample.stack, sample.thread)
-        sums[key] = sums.get(key, 0) + sample.values[value]
+    sums: defaultdict[tuple[int, int | None], int] = defaultdict(int)
+    for stack, thread, _, values, _ in profile.samples:
+        sums[stack, thread] += values[value]
     return sums
+
+
+def time_range(profile: Profile) -> tuple[int | None, int]:
+    """Time of the first sample, and of the last after it, in nanoseconds.
+
+    Returns:
+        None and 0 without samples, or if one has no time.
+    """
+    times = [sample.time for sample in profile.samples if sample.time is not None]
+    if not times or len(times) < len(profile.samples):
+        return None, 0
+    return min(times), max(times) - min(times)
 
 
 def thread_frames(thread: Thread, roots: tuple[str, ...]) -> tuple[Frame, ...]:

@@ -309,7 +309,7 @@ class _Trace:
 
     def _read_function(self, name: str, category: str, path: str, line: int) -> int:
         frame = model.Frame(name, "", path, line) if path else model.placed_frame(name)
-        return self._builder.function(frame, _module(self._builder, category))
+        return self._builder.function(frame, self._builder.module(category))
 
     def _add_v8(self, data: Node, event: dict[str, Any]) -> None:
         """Keep a part of a profile: those of several threads come in any order."""
@@ -376,7 +376,7 @@ class _Trace:
             name = str(parent)
         above = nodes.get(name, model.ROOT)
         for each, frame in reversed(line.items()):
-            mapping = _module(self._sampled, frame.get("category").text())
+            mapping = self._sampled.module(frame.get("category").text())
             called = model.placed_frame(frame.get("name").text())
             above = self._tree.child(above, self._sampled.function(called, mapping))
             nodes[each] = above
@@ -419,8 +419,3 @@ def _id(value: Any) -> _Id:
 def _name_of(number: _Id) -> str:
     """The text that stands for a number."""
     return number if isinstance(number, str) else ""
-
-
-def _module(builder: model.ProfileBuilder, category: str) -> int | None:
-    """The mapping of the module that a category stands for."""
-    return builder.mapping(model.Mapping(0, 0, path=category)) if category else None

@@ -16,7 +16,6 @@ from gsym.patterns import regex
 from gsym.profiles.json_input import read_node
 from gsym.profiles.model import (
     Frame,
-    Mapping,
     ProfileBuilder,
     Thread,
     ValueType,
@@ -72,8 +71,7 @@ def read_dhat(path: str, options: ProfileOptions) -> Profile:
         stack = []
         for address, group in groupby(filter(None, rows), lambda line: line.address):
             inlined = list(group)  # into the last
-            module = inlined[-1].module
-            mapping = builder.mapping(Mapping(0, 0, path=module)) if module else None
+            mapping = builder.module(inlined[-1].module)
             frames = tuple(line.frame for line in inlined if line.frame is not None)
             stack.append(builder.location(address, mapping, frames=frames))
         nodes = [place.get(name) for name in kinds]

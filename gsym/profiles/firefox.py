@@ -356,6 +356,15 @@ _SYSTEMS = {
     **dict.fromkeys(("linux", "gtk", "android"), "Linux"),
 }
 _HAS_SOURCE = 8  # a flag of functions since version 75
+_TEXTS = "stringArray"
+# The tables that stacks are made of, with the columns that are read.
+_COLUMNS_READ = {
+    "stackTable": "prefix prefixOffset frame",
+    "frameTable": "address inlineDepth flags func lib line",
+    "funcTable": "name fileName source flags resource",
+    "resourceTable": "lib",
+    "sources": "filename",
+}
 
 
 def read_firefox(path: str, options: ProfileOptions) -> model.Profile:
@@ -382,13 +391,23 @@ def read_firefox(path: str, options: ProfileOptions) -> model.Profile:
     system = next((system for word, system in _SYSTEMS.items() if word in said), "")
     mappings = [_mapping(each, system) for each in whole.get("libs").items()]
     tree = model.StackTree(builder)
-    for thread, (kind, factor) in zip(threads, kinds, strict=True):
-        tables = _Stacks(thread, whole.get("shared"), mappings, builder, tree)
-        numbers = _digits(thread.get("pid").value), _digits(thread.get("tid").value)
-        names = thread.get("processName").text(), thread.get("name").text()
-        own = model.Thread(*numbers, *names)
-        tables.add_samples(own, types.index(kind), factor)
+    known: dict[tuple[str, ...], list[int]] = {}  # nodes, by the places of tables
+    for thread, value in zip(threads, kinds, strict=True):
+        tables = _tables(thread, whole.get("shared"))
+        places = tuple(each.place for each in tables.values())
+        if places not in known:
+            known[places] = _Stacks(tables, mappings, builder).nodes(tree)
+        _add_samples(thread, known[places], tree, builder, value)
     return builder.profile
+
+
+def _tables(thread: Node, shared: Node) -> dict[str, Node]:
+    """The tables of a thread by their names, its own ones or shared ones."""
+    found = {name: thread.get(name) for name in (_TEXTS, *_COLUMNS_READ)}
+    if shared.value is not None:
+        missing = [name for name, own in found.items() if own.value is None]
+        found |= {name: shared.get(name) for name in missing}
+    return found
 
 
 def _mapping(library: Node, system: str) -> model.Mapping:
@@ -426,153 +445,142 @@ def _digits(value: Any) -> int | None:
     return int(number) if number is not None and number >= 0 else None
 
 
-class _Stacks:
-    """The tables of a thread: what its stacks are made of."""
+def _add_samples(
+    thread: Node,
+    nodes: list[int],
+    tree: model.StackTree,
+    builder: model.ProfileBuilder,
+    value: tuple[model.ValueType, int],
+) -> None:
+    """Add all samples of a thread, of one type of values and a factor for them."""
+    samples = thread.get("samples")
+    stacks, weights = samples.get("stack"), samples.get("weight").list()
+    times = _times(samples)
+    numbers = _digits(thread.get("pid").value), _digits(thread.get("tid").value)
+    names = thread.get("processName").text(), thread.get("name").text()
+    index = builder.thread(model.Thread(*numbers, *names))
+    types = builder.profile.value_types
+    for number, stack in enumerate(stacks.list()):
+        weight = weights[number] if number < len(weights) else 1
+        values = [0] * len(types)
+        values[types.index(value[0])] = scaled(weight, value[1]) or 0
+        if stack is not None and (
+            type(stack) is not int or not 0 <= stack < len(nodes)
+        ):
+            raise stacks.error(f"no stack {stack!r:.20}")
+        time = times[number] if number < len(times) else None
+        of = tree.stack(model.ROOT if stack is None else nodes[stack])
+        builder.sample(of, tuple(values), thread=index, time=time)
 
-    def __init__(
-        self,
-        thread: Node,
-        shared: Node,
-        mappings: list[model.Mapping],
-        builder: model.ProfileBuilder,
-        tree: model.StackTree,
-    ) -> None:
-        self._own = thread
-        self._shared = shared
-        self._mappings = mappings
-        self._builder = builder
-        self._tree = tree
-        self._texts = self._table("stringArray").list()
-        self._stacks = self._table("stackTable")
-        self._frames = self._table("frameTable")
-        self._prefixes = self._read_prefixes()
-        self._frame_of = self._stacks.get("frame").list()
-        self._columns: dict[tuple[str, str], list[Any]] = {}
-        self._location = cache(self._location_of)
-        self._calls: list[_Calls] = []
-        self._nodes: list[int] = []
 
-    def add_samples(self, thread: model.Thread, value: int, factor: int) -> None:
-        """Add all samples of the thread."""
-        self._read_stacks()
-        samples = self._own.get("samples")
-        stacks, weights = samples.get("stack"), samples.get("weight").list()
-        times = self._times(samples)
-        index = self._builder.thread(thread)
-        types = len(self._builder.profile.value_types)
-        for number, stack in enumerate(stacks.list()):
-            weight = weights[number] if number < len(weights) else 1
-            values = [0] * types
-            values[value] = scaled(weight, factor) or 0
-            node = model.ROOT
-            if stack is not None:
-                if type(stack) is not int or not 0 <= stack < len(self._nodes):
-                    raise stacks.error(f"no stack {stack!r:.20}")
-                node = self._nodes[stack]
-            self._builder.sample(
-                self._tree.stack(node),
-                tuple(values),
-                thread=index,
-                time=times[number] if number < len(times) else None,
-            )
+def _times(samples: Node) -> list[int | None]:
+    """The times in nanoseconds; none if one is unknown."""
+    times = [scaled(each, _MILLISECOND) for each in samples.get("time").list()]
+    if not times:
+        deltas = samples.get("timeDeltas").list()
+        times = [*accumulate(scaled(each, _MILLISECOND) or 0 for each in deltas)]
+    return [] if None in times else times
 
-    @staticmethod
-    def _times(samples: Node) -> list[int | None]:
-        """The times in nanoseconds; none if one is unknown."""
-        times = [scaled(each, _MILLISECOND) for each in samples.get("time").list()]
-        if not times:
-            deltas = samples.get("timeDeltas").list()
-            times = [*accumulate(scaled(each, _MILLISECOND) or 0 for each in deltas)]
-        return [] if None in times else times
 
-    def _table(self, name: str) -> Node:
-        own = self._own.get(name)
-        if own.value is not None or self._shared.value is None:
-            return own
-        return self._shared.get(name)
+class _Table:
+    """Some columns of a table, as lists; empty where there is none."""
 
-    def _column(self, table: str, name: str) -> list[Any]:
-        found = self._columns.get((table, name))
-        if found is None:
-            node = self._table(table)
-            found = [] if node.value is None else node.get(name).list()
-            self._columns[table, name] = found
-        return found
+    def __init__(self, node: Node, names: str) -> None:
+        self.node = node
+        self.columns: dict[str, list[Any]] = {
+            name: [] if node.value is None else node.get(name).list()
+            for name in names.split()
+        }
 
-    def _item(self, table: str, name: str, row: Any) -> Any:
-        """A value of a table; None if it has none."""
-        column = self._column(table, name)
+    def item(self, name: str, row: Any) -> Any:
+        """A value; None if the row has none."""
+        column = self.columns[name]
         is_row = type(row) is int and 0 <= row < len(column)
         return column[row] if is_row else None
 
-    def _text(self, index: Any) -> str:
-        is_text = type(index) is int and 0 <= index < len(self._texts)
-        return text_of(self._texts[index]) if is_text else ""
-
-    def _read_prefixes(self) -> list[Any]:
-        """The caller of each row of the stacks; since version 66 as a distance."""
-        distances = enumerate(self._stacks.get("prefixOffset").list())
-        return self._stacks.get("prefix").list() or [
-            row - distance if type(distance) is int and distance else None
-            for row, distance in distances
-        ]
-
-    def _has(self, table: str, row: Any, flag: int) -> bool:
+    def has(self, row: Any, flag: int) -> bool:
         """Whether a row has a value that a flag tells of, where there are flags."""
-        flags = self._item(table, "flags", row)
+        flags = self.item("flags", row)
         return type(flags) is not int or bool(flags & flag)
 
-    def _read_stacks(self) -> None:
+
+class _Stacks:
+    """The tables of what stacks are made of, of one thread or shared by several."""
+
+    def __init__(
+        self,
+        tables: dict[str, Node],
+        mappings: list[model.Mapping],
+        builder: model.ProfileBuilder,
+    ) -> None:
+        self._texts = tables[_TEXTS].list()
+        self._mappings = mappings
+        self._builder = builder
+        self._location = cache(self._location_of)
+        tables["stackTable"].fields()  # which no thread lacks
+        self._stacks, self._frames, self._functions, self._resources, self._sources = (
+            _Table(tables[name], names) for name, names in _COLUMNS_READ.items()
+        )
+
+    def nodes(self, tree: model.StackTree) -> list[int]:
         """The node of each row of the table of stacks; callers precede them."""
-        for row, (prefix, frame) in enumerate(
-            zip(self._prefixes, self._frame_of, strict=False)
-        ):
+        table, stacks = self._stacks.node, self._stacks.columns
+        # Since version 66 callers are distances.
+        prefixes = stacks["prefix"] or [
+            row - distance if type(distance) is int and distance else None
+            for row, distance in enumerate(stacks["prefixOffset"])
+        ]
+        nodes: list[int] = []
+        groups: list[_Calls] = []
+        rows = zip(prefixes, stacks["frame"], strict=False)
+        for row, (prefix, frame) in enumerate(rows):
             if type(frame) is not int:
-                reason = f"row {row} has no frame"
-                raise self._stacks.get("frame").error(reason)
+                raise table.get("frame").error(f"row {row} has no frame")
             calls: _Calls = model.ROOT, (frame,)
             if prefix is not None and prefix != -1:
                 if type(prefix) is not int or not 0 <= prefix < row:
                     reason = f"row {row} is called by {prefix!r:.20}"
-                    raise self._stacks.get("prefix").error(reason)
-                calls = self._nodes[prefix], (frame,)
-                above, frames = self._calls[prefix]
+                    raise table.get("prefix").error(reason)
+                calls = nodes[prefix], (frame,)
+                above, frames = groups[prefix]
                 if len(frames) < _MOST_INLINED and self._is_inlined(frame, frames[-1]):
                     calls = above, (*frames, frame)
-            self._calls.append(calls)
-            self._nodes.append(self._tree.child(calls[0], self._location(calls[1])))
+            groups.append(calls)
+            nodes.append(tree.child(calls[0], self._location(calls[1])))
+        return nodes
 
-    def _is_inlined(self, frame: Any, caller: Any) -> bool:
+    def _is_inlined(self, frame: int, caller: int) -> bool:
         """Whether a call was inlined into that of another frame."""
-        depth = self._item("frameTable", "inlineDepth", frame)
-        if depth is None and self._column("frameTable", "flags"):
-            depth = int(self._has("frameTable", frame, IS_INLINED))
-        address = self._item("frameTable", "address", frame)
+        table = self._frames
+        depth = table.item("inlineDepth", frame)
+        if depth is None and table.columns["flags"]:
+            depth = int(table.has(frame, IS_INLINED))
+        address = table.item("address", frame)
         return (
             type(depth) is int
             and depth > 0
             and type(address) is int
             and address >= 0
-            and address == self._item("frameTable", "address", caller)
+            and address == table.item("address", caller)
             and self._library(frame) is not None
             and self._library(frame) == self._library(caller)
         )
 
-    def _library(self, frame: Any) -> int | None:
-        if not self._has("frameTable", frame, HAS_ADDRESS):
+    def _library(self, frame: int) -> int | None:
+        if not self._frames.has(frame, HAS_ADDRESS):
             return None
-        function = self._item("frameTable", "func", frame)
-        resource = self._item("funcTable", "resource", function)
-        found = self._item("frameTable", "lib", frame)
+        function = self._frames.item("func", frame)
+        resource = self._functions.item("resource", function)
+        found = self._frames.item("lib", frame)
         if found is None:
-            found = self._item("resourceTable", "lib", resource)
+            found = self._resources.item("lib", resource)
         is_known = type(found) is int and 0 <= found < len(self._mappings)
         return found if is_known else None
 
     def _location_of(self, frames: tuple[int, ...]) -> int:
         """The location of frames, the outermost first."""
         functions = tuple(self._function(frame) for frame in reversed(frames))
-        address = self._item("frameTable", "address", frames[0])
+        address = self._frames.item("address", frames[0])
         library = self._library(frames[0])
         mapping = None
         if library is not None:
@@ -588,14 +596,18 @@ class _Stacks:
         profile.locations.append(made._replace(is_named_only=is_named_only))
         return len(profile.locations) - 1
 
-    def _function(self, frame: Any) -> model.Frame:
-        function = self._item("frameTable", "func", frame)
+    def _function(self, frame: int) -> model.Frame:
+        function = self._frames.item("func", frame)
         if function is None:
-            raise self._frames.error(f"no frame {frame!r:.20}")
-        name = self._text(self._item("funcTable", "name", function))
-        path = self._item("funcTable", "fileName", function)
-        if path is None and self._has("funcTable", function, _HAS_SOURCE):
-            source = self._item("funcTable", "source", function)
-            path = self._item("sources", "filename", source)
-        line = model.line_of(self._item("frameTable", "line", frame))
+            raise self._frames.node.error(f"no frame {frame!r:.20}")
+        name = self._text(self._functions.item("name", function))
+        path = self._functions.item("fileName", function)
+        if path is None and self._functions.has(function, _HAS_SOURCE):
+            source = self._functions.item("source", function)
+            path = self._sources.item("filename", source)
+        line = model.line_of(self._frames.item("line", frame))
         return model.Frame(name, path=self._text(path), line=line)
+
+    def _text(self, index: Any) -> str:
+        is_text = type(index) is int and 0 <= index < len(self._texts)
+        return text_of(self._texts[index]) if is_text else ""

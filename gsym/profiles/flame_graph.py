@@ -11,7 +11,12 @@ from collections import Counter
 from html import escape
 from itertools import pairwise
 
-from gsym.profiles.call_tree import call_tree, summed_stacks, thread_title
+from gsym.profiles.call_tree import (
+    call_tree,
+    summed_stacks,
+    thread_title,
+    time_range,
+)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -117,15 +122,15 @@ def _times(tree: CallTree, profile: Profile, value: int) -> dict[str, Any]:
     Samples with one stack after another are a run: its node, its weight, and its start
     in microseconds from the last. If there are too many, several are drawn as one.
     """
-    times = [sample.time for sample in profile.samples if sample.time is not None]
-    if not times or len(times) < len(profile.samples):
+    start, _ = time_range(profile)
+    if start is None:
         return {}
     threads = []
     for at, samples in profile.samples_by_thread().items():
         name = "all samples" if at is None else thread_title(profile.threads[at])
         threads.append((name, _runs(tree, samples, value)))
     joined = -(-sum(len(runs) for _, runs in threads) // MOST_RUNS) or 1
-    shown, start = [], min(times)
+    shown = []
     for name, runs in threads:
         if runs:
             nodes, weights, begins = zip(*_joined(runs, joined), strict=True)

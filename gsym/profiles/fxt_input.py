@@ -304,10 +304,7 @@ class _Durations:
         key = event.name, event.category, path, line
         found = self._locations.get(key)
         if found is None:
-            mapping = None
-            if event.category:
-                module = model.Mapping(0, 0, path=event.category)
-                mapping = self._builder.mapping(module)
             frame = model.Frame(event.name, path=path, line=line)
+            mapping = self._builder.module(event.category)
             found = self._locations[key] = self._builder.function(frame, mapping)
         return found

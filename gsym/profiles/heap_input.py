@@ -104,9 +104,10 @@ def read_heap(path: str, options: ProfileOptions) -> model.Profile:
     head = next(lines, "")
     counts = GO_COUNTS.match(head)
     if counts is not None:
-        reader: _Stacks = _Counts(counts["kind"])
+        kind = model.ValueType(counts["kind"], "count")
+        reader: _Stacks = _Go((kind,), _COUNTED)
     elif GO_WAITS.match(head):
-        reader = _Waits()
+        reader = _Go(_WAITS, _WAITED)
     else:
         reader = _Heap(_rate(head, path))
     for line in lines:
@@ -182,8 +183,8 @@ class _Stacks:
         self.builder.sample(stack, tuple(self._values(found)), thread=thread)
 
     def _values(self, found: re.Match[str]) -> Sequence[int]:
-        """The values of the line of a stack: the first number for counts."""
-        return (int(found[1]),)
+        """The values of the line of a stack."""
+        raise NotImplementedError
 
     def _take(self, line: str) -> bool:
         """Take a line that only this kind of texts has; False if it is not known."""
@@ -250,15 +251,21 @@ class _Heap(_Stacks):
         return made
 
 
-class _Counts(_Stacks):
-    """Takes the lines of a profile that counts what Go calls *kind*."""
+class _Go(_Stacks):
+    """Takes the lines of a profile of Go: of counts, or of waiting with its cycles."""
 
-    def __init__(self, kind: str) -> None:
-        super().__init__((model.ValueType(kind, "count"),), _COUNTED)
+    def __init__(
+        self, types: tuple[model.ValueType, ...], form: re.Pattern[str]
+    ) -> None:
+        super().__init__(types, form)
+        self._settings = {"cycles/second": _SECOND, "sampling period": 1}
 
     def _take(self, line: str) -> bool:
-        """Take the labels of the goroutines of a stack."""
+        """Take a setting, or the labels of the goroutines of a stack."""
         samples = self.builder.profile.samples
+        if found := _SETTING.match(line):
+            self._settings[found["name"]] = int(found["number"]) or 1
+            return True
         if not line.startswith(_LABELS) or not samples:
             return False
         with suppress(ValueError, AttributeError, RecursionError):
@@ -267,24 +274,10 @@ class _Counts(_Stacks):
             samples[-1] = samples[-1]._replace(labels=tuple(texts))
         return True
 
-
-class _Waits(_Stacks):
-    """Takes the lines of a profile of waiting for locks or other events."""
-
-    def __init__(self) -> None:
-        super().__init__(_WAITS, _WAITED)
-        self._settings = {"cycles/second": _SECOND, "sampling period": 1}
-
-    def _take(self, line: str) -> bool:
-        found = _SETTING.match(line)
-        if found is not None:
-            self._settings[found["name"]] = int(found["number"]) or 1
-        return found is not None
-
     def _values(self, found: re.Match[str]) -> Sequence[int]:
         rate, period = self._settings.values()
-        cycles = int(found["cycles"]) * period
-        return int(found["count"]) * period, cycles * _SECOND // rate
+        *cycles, count = (int(each) * period for each in found.groups()[:-1])
+        return count, *(each * _SECOND // rate for each in cycles)
 
 
 def _add_locations(

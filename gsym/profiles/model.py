@@ -406,6 +406,10 @@ class ProfileBuilder:
         """The index of a mapping."""
         return _number(self._mappings, mapping, self.profile.mappings, mapping)
 
+    def module(self, path: str) -> int | None:
+        """The index of the mapping of a module whose addresses are not known."""
+        return self.mapping(Mapping(0, 0, path=path)) if path else None
+
     def location(
         self,
         address: int,

@@ -145,7 +145,7 @@ class ModulePlaces:
         if part is not None and is_in_part:
             return address, self._part_mapping(part, module)
         if is_kernel or address >= self._size(module):
-            return address, self._builder.mapping(Mapping(0, 0, path=module))
+            return address, self._builder.module(module)
         return address, self._whole_file(module, address, process)
 
     def part(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from operator import add
 
+from gsym.profiles.call_tree import summed_stacks, time_range
 from gsym.profiles.model import base_name
 from gsym.records import NamedTuple
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     # A frame and its mapping -> the name that it is counted for.
     Naming = Callable[[Frame, Mapping | None], str]
-    _Key = tuple[int, int | None]  # a stack and a thread, as their indexes
 
 
 class TopRow(NamedTuple):
@@ -63,10 +63,7 @@ def top_rows(
         timed: How many rows have the sums of these parts; None: all.
     """
     begin, span = time_range(profile) if parts else (None, 0)
-    # The sum of each stack of each thread.
-    sums: defaultdict[_Key, int] = defaultdict(int)
-    for stack, thread, _, values, _ in profile.samples:
-        sums[stack, thread] += values[value]
+    sums = summed_stacks(profile, value)
     own: defaultdict[str, int] = defaultdict(int)
     total: defaultdict[str, int] = defaultdict(int)
     names_of = _naming(profile, by)
@@ -93,18 +90,6 @@ def top_rows(
         TopRow(name, own[name], total[name], tuple(over_time.get(name, ())))
         for name in order
     ]
-
-
-def time_range(profile: Profile) -> tuple[int | None, int]:
-    """Time of the first sample, and of the last after it, in nanoseconds.
-
-    Returns:
-        None and 0 without samples, or if one has no time.
-    """
-    times = [sample.time for sample in profile.samples if sample.time is not None]
-    if not times or len(times) < len(profile.samples):
-        return None, 0
-    return min(times), max(times) - min(times)
 
 
 def without_line(profile: Profile, value: int = 0) -> int:

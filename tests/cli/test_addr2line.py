@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.formatting.addr2line import addr2line_style
+from gsym.formatting.styles import addr2line_style
 from gsym.formatting.formatter import Formatter
 from tests.addr2line_runs import COMMAND, addr2line, environment
 from tests.companions import ID, OTHER_ID, place

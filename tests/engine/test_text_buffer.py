@@ -12,7 +12,7 @@ import pytest
 import gsym
 from gsym.cli import main as gsym_main
 from gsym.formatting.formatter import Formatter
-from gsym.formatting.lookup import text_style
+from gsym.formatting.styles import text_style
 from tests import oracle
 from tests.conftest import REPOSITORY
 from tests.handmade import A_C, FILES, MAIN, START, file_of, function_of, inlined
@@ -46,7 +46,7 @@ def test_an_unread_answer_is_discarded() -> None:
 FULL = """
 import io, resource, sys
 import gsym
-from gsym.formatting.addr2line import addr2line_style
+from gsym.formatting.styles import addr2line_style
 from gsym.formatting.formatter import Formatter
 path = sys.argv[1]
 with gsym.open(path) as reader:

@@ -11,10 +11,14 @@ from hypothesis import given, strategies as st
 
 import gsym
 from gsym.formatting import gsymutil as llvm
-from gsym.formatting.addr2line import addr2line_style
 from gsym.formatting.formatter import Formatter
-from gsym.formatting.lookup import json_style, text_style
-from gsym.formatting.symbolizer import SymbolizerOutput, address_style
+from gsym.formatting.styles import (
+    SymbolizerOutput,
+    addr2line_style,
+    address_style,
+    json_style,
+    text_style,
+)
 from tests import oracle, strategies
 from tests.engine.test_hostile_records import DAMAGED, END_OF_LIST, file_with
 from tests.formatting.test_lookup_llvm import DIFFERENCES

@@ -16,7 +16,7 @@ from gsym.formatting.formatter import (
     Formatter,
     Style,
 )
-from gsym.formatting.lookup import ascii_text, json_style
+from gsym.formatting.styles import ascii_text, json_style
 from tests import oracle, strategies
 from tests.cli.test_lookup import OUTER
 from tests.hostile import ADDRESSES, small_file

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from gsym.fxt import summary as fxt_tally
 from gsym.fxt.decoder import Decoder
 from gsym.fxt.records import Event
-from gsym.fxt.summary import OTHERS, EventKey, EventSums, Tally
+from gsym.fxt.summary import OTHERS, EventKey, Tally
 from tests.inputs.fxt import Words
 
 if TYPE_CHECKING:
@@ -105,11 +105,11 @@ def test_events_of_too_many_names_are_counted_as_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fxt_tally, "MOST_GROUPS", 2)
-    counted = EventSums()
+    counted = Tally()
     keys = [EventKey(1, "c", name, "instant") for name in "abcda"]
     for key in keys:
-        counted.add(key, 1, 10)
-    assert counted.sums == {
+        counted.count(key, 1, 10)
+    assert counted.sums() == {
         keys[0]: (2, 20),
         keys[1]: (1, 10),
         EventKey(1, OTHERS, OTHERS, "instant"): (2, 20),

@@ -252,6 +252,15 @@ def test_the_newest_layout_of_firefox_is_read(tmp_path: Path) -> None:
     assert [location.mapping for location in profile.locations] == [None, None]
 
 
+def test_tables_that_threads_of_firefox_share_are_read_once(tmp_path: Path) -> None:
+    made = newer_firefox()
+    (thread,) = made["threads"]
+    one = read(tmp_path, made)
+    made["threads"] = [{**thread, "tid": number} for number in range(3)]
+    several = read(tmp_path, made)
+    assert (several.locations, several.stacks) == (one.locations, one.stacks)
+
+
 def test_addresses_of_firefox_without_a_name_are_looked_up(tmp_path: Path) -> None:
     made = firefox()
     made["threads"][0]["stringArray"][:2] = ["0x10", "app!0x10"]

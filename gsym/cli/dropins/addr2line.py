@@ -31,8 +31,8 @@ from gsym.cli.terminal import describe, escape_for_output, one_line
 from gsym.containers.recognition import recognise_file
 from gsym.engine.native import to_str
 from gsym.errors import GsymError
-from gsym.formatting.addr2line import addr2line_style
 from gsym.formatting.formatter import Formatter
+from gsym.formatting.styles import addr2line_style
 from gsym.model import UINT64_END, UINT64_MAX
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.reading.reader import Reader, wants_read_ahead

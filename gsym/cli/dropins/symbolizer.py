@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gsym.cli.dropins.symbolizer_styles import JsonStyle, PlainStyle
-    from gsym.formatting.symbolizer import SymbolizerOutput
+    from gsym.formatting.styles import SymbolizerOutput
 
 _MAX_PREFIX = 1 << 13  # bytes, for a path and its surroundings
 _MAX_PREFIXES = 256

@@ -6,7 +6,7 @@ from gsym.cli.terminal import escape_for_output
 from gsym.engine.native import to_bytes, to_str
 from gsym.engine.text_buffer import TextBuffer
 from gsym.formatting.formatter import Formatter, Style
-from gsym.formatting.symbolizer import SymbolizerOutput, address_style, location_style
+from gsym.formatting.styles import SymbolizerOutput, address_style, location_style
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

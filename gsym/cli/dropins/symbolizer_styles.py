@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gsym.cli.dropins.symbolizer_requests import Request
     from gsym.containers.data_symbols import DataSymbol
-    from gsym.formatting.symbolizer import SymbolizerOutput
+    from gsym.formatting.styles import SymbolizerOutput
 
 _INDENT = 2
 _UNKNOWN = "??"

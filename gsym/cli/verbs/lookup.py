@@ -19,7 +19,7 @@ from gsym.cli.terminal import (
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
 from gsym.formatting.formatter import Formatter, Style
-from gsym.formatting.lookup import OUTSIDE, json_style, text_style, unanswered
+from gsym.formatting.styles import OUTSIDE, json_style, text_style, unanswered
 from gsym.model import UINT64_END
 
 TYPE_CHECKING = bool()

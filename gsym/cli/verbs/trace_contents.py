@@ -11,8 +11,9 @@ from gsym.cli.terminal import print_json, print_lines, printable
 from gsym.cli.verbs import trace_tables
 from gsym.cli.verbs.trace_profile import ProfileInput, report_losses
 from gsym.fxt.record_formats import seconds
+from gsym.profiles.call_tree import time_range
 from gsym.profiles.model import Location, Profile, Sample, resolution
-from gsym.profiles.top import time_range, top_rows
+from gsym.profiles.top import top_rows
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

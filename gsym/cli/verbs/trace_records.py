@@ -17,7 +17,7 @@ from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, PROFILE
 from gsym.fxt.blobs import BLOB_TYPES, Blobs, Stream, blob_file_names
 from gsym.fxt.record_formats import RecordText, put_text, record_object
 from gsym.fxt.records import EVENT_KINDS, Event, kind_of
-from gsym.fxt.summary import EventKey, EventSums, Survey, Tally, describe_trace
+from gsym.fxt.summary import EventKey, Survey, Tally, describe_trace
 from gsym.profiles.opening import RepeatableInput
 from gsym.writing.atomic_file import AtomicFile
 
@@ -138,20 +138,17 @@ def stats(values: Values) -> int:
 def _measure(trace: TraceInput) -> dict[str, Any]:
     kinds: Counter[str] = Counter()
     sizes: Mapping[str, int] = {}
+    tally = Tally()
     if trace.has_filters:
-        found = EventSums()
         for record in trace.records():
             kinds[kind_of(record)] += 1
             if isinstance(record, Event):
                 texts = record.category, record.name
                 key = EventKey(record.provider, *texts, record.kind)
-                found.add(key, 1, 0)
-        sums = found.sums
+                tally.count(key, 1, 0)
     else:
-        tally = Tally()
         for columns in trace.watched_columns():
             tally.add(columns)
-        sums = tally.sums()
         kinds.update(trace.counts().records)
         sizes = trace.counts().bytes
     counts = trace.counts()
@@ -171,7 +168,7 @@ def _measure(trace: TraceInput) -> dict[str, Any]:
         "events": [
             _row(key, events, size if sizes else None)
             for key, (events, size) in sorted(
-                sums.items(), key=lambda item: -item[1][0]
+                tally.sums().items(), key=lambda item: -item[1][0]
             )
         ],
         "fault_count": counts.problems,

@@ -1,4 +1,4 @@
-"""The output styles of llvm-symbolizer: LLVM, GNU and JSON.
+"""The output styles of `gsym lookup`, GNU addr2line and llvm-symbolizer.
 
 Data that a GSYM file lacks is printed as missing: column 0, no start line of functions,
 no discriminators.
@@ -6,17 +6,124 @@ no discriminators.
 
 from __future__ import annotations
 
-from gsym.engine.native import lib, to_bytes
-from gsym.formatting.formatter import Style, command_template
+from gsym.engine.native import lib, to_bytes, to_str
+from gsym.formatting.formatter import (
+    HEX_NUMBERS,
+    PLAIN_NUMBERS,
+    Style,
+    command_template,
+)
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+OUTSIDE = "not an address of this module"
+
+
+def text_style(
+    *,
+    escape: Callable[[bytes], bytes],
+    demangle: bool,
+    merged: bool,
+    oneline: bool = False,
+) -> Style:
+    """The style of `gsym lookup`, a line for each frame, or one for each address."""
+    style = lib.GSYM_STYLE_ONELINE if oneline else lib.GSYM_STYLE_LOOKUP
+    return Style(
+        command_template(style, merged * lib.GSYM_STYLE_MERGED),
+        numbers=PLAIN_NUMBERS,
+        escape=escape,
+        demangle=demangle,
+        merged=merged,
+    )
+
+
+def ascii_text(raw: bytes) -> bytes:
+    """*raw* as ASCII JSON string contents; invalid UTF-8 becomes surrogates."""
+    import json
+
+    return json.dumps(to_str(raw))[1:-1].encode()
+
+
+def json_style(*, demangle: bool | None, merged: bool, unsure: str = "") -> Style:
+    """The style for programs: a JSON object on a line for each address.
+
+    Where *demangle* is None, a field `demangled` follows each name.
+    """
+    reason = command_template(lib.GSYM_STYLE_REASON)
+    end = ""
+    if unsure:
+        import json
+
+        end = f', "unsure": {json.dumps(unsure)}'.replace("<", "<<")
+    answer = (
+        '"function": {"name": "<function>", "start": <start>, "size": <size>}, '
+        '"frames": [<*frames><?later>, </>{"name": "<name>", '
+        '"path": "<path>", "directory": "<directory>", "filename": "<filename>", '
+        '"line": <line>, "offset": <offset>, "inlined": <?inlined>true<:>false</>}</>]'
+        '<?patterns>, "call_site_patterns": '
+        '[<*patterns><?later>, </>"<pattern>"</>]</>'
+    )
+    others = f'<?merged>, "merged": [<*merged><?later>, </>{{{answer}}}</>]</>'
+    return Style(
+        f'{{"address": <address_decimal>, <?found>{answer}{others if merged else ""}'
+        f'<:>"function": null, "frames": [], "reason": "{reason}"</>{end}}}\n',
+        numbers=PLAIN_NUMBERS,
+        json=True,
+        escape=ascii_text,
+        demangle=demangle is not False,
+        separator=b'", "demangled": "' if demangle is None else b"",
+        merged=merged,
+    )
+
+
+def unanswered(
+    shown: bytes, asked: Mapping[str, object], reason: str, style: Style, unsure: str
+) -> bytes:
+    """The answer to what the engine is not asked, as a text and as members of JSON."""
+    if not style.json:
+        return b"%b: ?? (%b)\n" % (shown, reason.encode())
+    import json
+
+    answer = {**asked, "function": None, "frames": [], "reason": reason}
+    return json.dumps(answer | ({"unsure": unsure} if unsure else {})).encode() + b"\n"
+
+
+def addr2line_style(  # noqa: PLR0913 - a flag for each of addr2line's
+    *,
+    addresses: bool = False,
+    functions: bool = False,
+    inlines: bool = False,
+    pretty: bool = False,
+    basenames: bool = False,
+    demangle: bool = False,
+    is_64: bool = True,
+    escape: Callable[[bytes], bytes] | None = None,
+) -> Style:
+    """The style of GNU addr2line for a set of its options.
+
+    Unknown parts are `??`, an unknown line is `?`; `??:0` means no answer.
+    """
+    flags = (
+        addresses * lib.GSYM_STYLE_ADDRESSES
+        | (not is_64) * lib.GSYM_STYLE_NARROW
+        | functions * lib.GSYM_STYLE_FUNCTIONS
+        | inlines * lib.GSYM_STYLE_INLINES
+        | pretty * lib.GSYM_STYLE_PRETTY
+        | basenames * lib.GSYM_STYLE_BASENAMES
+    )
+    return Style(
+        command_template(lib.GSYM_STYLE_ADDR2LINE, flags),
+        numbers=HEX_NUMBERS,
+        demangle=demangle and functions,
+        escape=escape,
+    )
 
 
 class SymbolizerOutput(NamedTuple):
-    """The options of an output style."""
+    """The options of an output style of llvm-symbolizer: LLVM, GNU and JSON."""
 
     json: bool = False  # print JSON
     gnu: bool = False  # omit what GNU addr2line does not print
@@ -78,7 +185,7 @@ def address_style(
     module: str,
     escape: Callable[[bytes], bytes] | None = None,
 ) -> Style:
-    """The style of answers to addresses."""
+    """The style of llvm-symbolizer's answers to addresses."""
     if not output.json:
         template = output.template(lib.GSYM_STYLE_SYMBOLIZER)
         return _style(template, output, escape)
