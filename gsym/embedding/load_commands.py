@@ -206,6 +206,12 @@ class LoadCommands:
         """The first command of a kind."""
         return next((c for c in self.commands if c.kind == kind), None)
 
+    def place(self, kind: int, at: int = 8) -> tuple[int, int]:
+        """Offset and size that the first command of a kind has at a byte, or zeros."""
+        command = self.find(kind)
+        offset, size = command.unpack("II", at) if command is not None else (0, 0)
+        return offset, size
+
     def segment(self, name: bytes) -> Segment | None:
         """The first segment of a name."""
         return next((s for s in self.segments if s.name == name), None)

@@ -117,8 +117,7 @@ class MachoBinary:
 
     def shared_table(self) -> SharedTable:
         """The string table of the symbols, where it will be after the new section."""
-        symbols = self._commands.find(load_commands.LC_SYMTAB)
-        offset, size = symbols.unpack("II", 16) if symbols is not None else (0, 0)
+        offset, size = self._commands.place(load_commands.LC_SYMTAB, 16)
         if not size or offset < self._linkedit_start:
             raise self._binary.unsupported(
                 "no symbol table in __LINKEDIT to share strings with"
@@ -199,8 +198,7 @@ class MachoBinary:
 
     def _linkedit_data(self, kind: int) -> tuple[int, int]:
         """Offset and size of what a command has in __LINKEDIT; size 0: nothing."""
-        command = self._commands.find(kind)
-        offset, size = command.unpack("II", 8) if command is not None else (0, 0)
+        offset, size = self._commands.place(kind)
         if not size:
             return self._linkedit_start, 0
         if not self._linkedit_start <= offset <= offset + size <= self._linkedit_end:
@@ -221,9 +219,7 @@ class MachoBinary:
 
     def _strings_end(self, signature: int) -> int:
         """The end of the string table, but for padding the last before *signature*."""
-        symbols = self._commands.find(load_commands.LC_SYMTAB)
-        offset, size = symbols.unpack("II", 16) if symbols is not None else (0, 0)
-        end: int = offset + size
+        end = sum(self._commands.place(load_commands.LC_SYMTAB, 16))
         is_last = signature - _SIGNATURE_ALIGNMENT < end <= signature
         return end if is_last else signature
 

@@ -9,7 +9,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 
 class Stream(NamedTuple):
@@ -25,34 +25,27 @@ class Stream(NamedTuple):
 BLOB_TYPES = {1: "data", 2: "last_branch", 3: "perfetto"}
 
 
-class Blobs:
-    """Gathers the blobs of a trace while it is read.
+def blob_streams(records: Iterable[Record]) -> list[Stream]:
+    """The data in the records of a trace, in the order of the first pieces.
 
     Blobs of one name are pieces of one stream of data, as the document defines it. It
     has no such rule for large blobs, so each is a stream by itself.
     """
-
-    def __init__(self) -> None:
-        self._streams: list[Stream] = []
-        self._by_name: dict[tuple[int | None, str], list[bytes | memoryview]] = {}
-
-    def add(self, record: Record) -> None:
-        """Take the data of a record, if it has some."""
+    streams: list[Stream] = []
+    by_name: dict[tuple[int | None, str], list[bytes | memoryview]] = {}
+    for record in records:
         if isinstance(record, Blob):
             key = record.provider, record.name
-            if key not in self._by_name:
-                pieces = self._by_name[key] = []
-                self._streams.append(Stream(key[0], "", key[1], record.type, pieces))
-            self._by_name[key].append(record.data)
+            if key not in by_name:
+                pieces = by_name[key] = []
+                streams.append(Stream(key[0], "", key[1], record.type, pieces))
+            by_name[key].append(record.data)
         elif isinstance(record, LargeBlob):
             head = record.provider, record.category, record.name
-            self._streams.append(Stream(*head, None, (record.data,)))
+            streams.append(Stream(*head, None, [record.data]))
         elif begins_trace(record):
-            self._by_name.clear()
-
-    def streams(self) -> Iterator[Stream]:
-        """The streams, in the order of their first pieces."""
-        return (each._replace(pieces=tuple(each.pieces)) for each in self._streams)
+            by_name.clear()
+    return streams
 
 
 # Characters that not all systems allow in file names; a leading dot hides a file.

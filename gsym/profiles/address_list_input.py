@@ -43,7 +43,7 @@ def read_addresses(path: str, options: ProfileOptions) -> Profile:
         known = module_at(module, options.build_ids or {})
         return whole._replace(path=module, is_relative=True, **known._asdict())
 
-    lines = lines_of(read_pieces(path, options.most_bytes), path)
+    lines = lines_of(read_pieces(path, options.most_bytes))
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith("#"):

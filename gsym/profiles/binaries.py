@@ -19,26 +19,17 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping as Dictionary, Sequence
+    from collections.abc import Callable, Iterable, Mapping as Dictionary, Sequence
+    from typing import Any
 
     from gsym.containers.headers import Segment
     from gsym.modules.file_match import FileMatch
     from gsym.modules.finder import Finder
     from gsym.profiles.model import Mapping
 
+    _Reading = Callable[[str, FileMatch], Any]
+
 _NOTHING = ModuleKey()
-
-
-class _Found(NamedTuple):
-    segments: tuple[Segment, ...] = ()
-    unsure: str = ""
-
-
-class Functions(NamedTuple):
-    """Starts of the functions of a binary: link-time addresses, ascending."""
-
-    base: int = 0
-    starts: Sequence[int] = ()
 
 
 class Binaries:
@@ -53,28 +44,29 @@ class Binaries:
 
     def __init__(self, finder: Finder | None = None) -> None:
         self._finder = finder
-        self._find = cache(self._find_segments)
-        self._find_functions = cache(self._read_functions)
+        self._first = cache(self._first_of)
 
     def segments(self, mapping: Mapping) -> tuple[Segment, ...]:
         """The segments of the module of a mapping; empty if it is not found."""
-        return self._find(module_key(mapping)).segments
+        found, _ = self._first(_segments, module_key(mapping)) or ((), "")
+        return found
 
     def unsure(self, mapping: Mapping) -> str:
         """Reason why these may be of another build, or ""."""
-        return self._find(module_key(mapping)).unsure
+        _, reason = self._first(_segments, module_key(mapping)) or ((), "")
+        return reason
 
-    def functions(self, mapping: Mapping) -> Functions:
-        """The functions of the module of a mapping, by its unwind information."""
-        return self._find_functions(module_key(mapping))
+    def functions(self, mapping: Mapping) -> tuple[int, Sequence[int]]:
+        """Base of the module of a mapping, and the starts of its functions.
 
-    def _read_functions(self, key: ModuleKey) -> Functions:
-        tried = (_functions(*each) for each in self._files(key))
-        return next((each for each in tried if each.starts), Functions())
+        The starts are link-time addresses, ascending, by its unwind information.
+        """
+        return self._first(_functions, module_key(mapping)) or (0, ())
 
-    def _find_segments(self, key: ModuleKey) -> _Found:
-        tried = (_segments(*each) for each in self._files(key))
-        return next((each for each in tried if each.segments), _Found())
+    def _first_of(self, read: _Reading, key: ModuleKey) -> Any:
+        """What is read of the first file of a module that has it; None of others."""
+        tried = (read(*each) for each in self._files(key))
+        return next(filter(None, tried), None)
 
     def _files(self, key: ModuleKey) -> Iterable[tuple[str, FileMatch]]:
         if not has_id(key):
@@ -152,14 +144,18 @@ def module_at(
 _FAILURES = (GsymError, OSError, ValueError)
 
 
-def _segments(path: str, match: FileMatch) -> _Found:
+def _segments(path: str, match: FileMatch) -> tuple[tuple[Segment, ...], str] | None:
+    """The segments of a file, and the reason why it may be of another build."""
     with suppress(*_FAILURES):
         data = choose_slice(map_file(path), path, match.architecture)
-        return _Found(load_segments(data, path), match.unsure)
-    return _Found()
+        found = load_segments(data, path)
+        return (found, match.unsure) if found else None
+    return None
 
 
-def _functions(path: str, match: FileMatch) -> Functions:
+def _functions(path: str, match: FileMatch) -> tuple[int, Sequence[int]] | None:
+    """The base of a file, and the starts of its functions."""
     with suppress(*_FAILURES), open_slice(path, match.architecture) as binary:
-        return Functions(binary.base_address or 0, binary.function_starts())
-    return Functions()
+        starts = binary.function_starts()
+        return (binary.base_address or 0, starts) if starts else None
+    return None

@@ -121,10 +121,10 @@ def _add(sums: _Costs, costs: Iterable[int]) -> None:
 def read_callgrind(path: str, options: ProfileOptions) -> model.Profile:
     """The profile in a file of callgrind, or of a tool that writes its format."""
     reader = _Reader()
-    for line in lines_of(read_pieces(path, options.most_bytes), path):
+    for line in lines_of(read_pieces(path, options.most_bytes)):
         reader.take(line.strip())
     if not any(graph.own for graph in reader.graphs.values()):
-        raise FormatError("no costs of callgrind found", path=path)
+        raise FormatError("no costs of callgrind found")
     return reader.finish()
 
 

@@ -204,11 +204,11 @@ _SAMPLED = "durations, as there are samples"
 
 def read_chrome(path: str, options: ProfileOptions) -> model.Profile:
     """The profile in a trace of Chrome."""
-    trace = _Trace(path)
+    trace = _Trace()
     tables: dict[str, Any] = {}
     number = 0
     pieces = read_pieces(path, options.most_bytes or MOST_TRACE_BYTES, is_text=False)
-    for member, value in json_members(pieces, path, _EVENTS):
+    for member, value in json_members(pieces, _EVENTS):
         if member != _EVENTS:
             if member in {"stackFrames", "samples"}:
                 tables[member] = value
@@ -218,14 +218,13 @@ def read_chrome(path: str, options: ProfileOptions) -> model.Profile:
         else:
             trace.lose("events that are damaged or cut")
         number += 1
-    return trace.finish(Node(tables, "", path))
+    return trace.finish(Node(tables))
 
 
 class _Trace:
     """The times that the events of a trace have."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self) -> None:
         self._builder = model.ProfileBuilder((model.TIME,))
         self._durations = DurationStacks(self._builder)
         self._duration_count = 0
@@ -253,7 +252,7 @@ class _Trace:
         elif phase in {"B", "E", "X"}:
             self._add_duration(event, phase)
         elif phase in "PIi" and text_of(event.get("name")) in _V8_EVENTS:
-            node = Node(event, f"{_EVENTS}[{number}]", self._path)
+            node = Node(event, f"{_EVENTS}[{number}]")
             self._add_v8(node.get("args").get("data"), event)
         else:
             self.lose(_LEFT_OUT.get(phase, _OTHERS))
@@ -347,18 +346,16 @@ class _Trace:
         """The samples of all processors, with the stacks of a table."""
         frames = tables.get("stackFrames")
         nodes: dict[str, int] = {}  # by the ids of frames
+        length: tuple[int, ...] = (0,)
+        if not self._v8:  # these samples have no times of their own
+            self._sampled.profile.value_types, length = (model.SAMPLES,), ()
         for sample in tables.get("samples").items():
             self._sampled.sample(
                 self._tree.stack(self._node(sample.get("sf"), frames, nodes)),
-                (int(number_of(sample.get("weight").value) or 1), 0),
+                (int(number_of(sample.get("weight").value) or 1), *length),
                 thread=self._thread(self._sampled, sample.fields()),
                 time=scaled(sample.get("ts").value, _MICROSECOND),
             )
-        profile = self._sampled.profile
-        if not self._v8:  # these samples have no times of their own
-            profile.value_types = (model.SAMPLES,)
-            samples = profile.samples
-            samples[:] = [each._replace(values=each.values[:1]) for each in samples]
 
     def _node(self, which: Node, frames: Node, nodes: dict[str, int]) -> int:
         """The node of the id of a frame; those that it needs are added to *nodes*."""

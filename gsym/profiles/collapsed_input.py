@@ -56,7 +56,7 @@ _BEFORE_AND_AFTER = (ValueType("before", "count"), ValueType("after", "count"))
 
 def read_collapsed(path: str, options: ProfileOptions) -> Profile:
     """The profile in a file of collapsed stacks; other lines are counted."""
-    lines = lines_of(read_pieces(path, options.most_bytes), path)
+    lines = lines_of(read_pieces(path, options.most_bytes))
     first = list(islice(lines, _HEAD))
     reader = _Reader(has_two=all(map(_TWO_VALUES.fullmatch, stack_lines(first))))
     for number, line in enumerate(chain(first, lines), 1):
@@ -66,8 +66,7 @@ def read_collapsed(path: str, options: ProfileOptions) -> Profile:
         elif text and not reader.add(text):
             reader.builder.lose("lines that are no stack with a value")
         if reader.depth > MOST_FRAMES:
-            reason = f"line {number} has more than {MOST_FRAMES} frames"
-            raise FormatError(reason, path=path)
+            raise FormatError(f"line {number} has more than {MOST_FRAMES} frames")
     scaled_values(reader.builder, reader.values)
     return reader.builder.profile
 

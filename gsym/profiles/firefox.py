@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cache
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from statistics import median
 
 from gsym.errors import UnsupportedError
@@ -162,12 +162,10 @@ def _interval(profile: model.Profile) -> float:
     period = profile.period_type
     if period is not None and period.unit in _MILLISECONDS and profile.period > 0:
         return profile.period * _MILLISECONDS[period.unit]
-    times: dict[int | None, list[int]] = {}
-    for sample in profile.samples:
-        if sample.time is not None:
-            times.setdefault(sample.thread, []).append(sample.time)
-    pairs = chain.from_iterable(pairwise(sorted(each)) for each in times.values())
-    gaps = [after - before for before, after in pairs]
+    gaps = []
+    for samples in profile.samples_by_thread().values():
+        times = sorted(each.time for each in samples if each.time is not None)
+        gaps += [after - before for before, after in pairwise(times)]
     return median(gaps) / _MILLISECOND or 1.0 if gaps else 1.0
 
 
@@ -380,7 +378,7 @@ def read_firefox(path: str, options: ProfileOptions) -> model.Profile:
             "a profile as Firefox itself writes it: open it at profiler.firefox.com, "
             "and save it there"
         )
-        raise UnsupportedError(reason, path=path)
+        raise UnsupportedError(reason)
     threads = list(whole.get("threads").items())
     kinds = [each.get("samples").get("weightType").one_of(_WEIGHTS) for each in threads]
     types = tuple(dict.fromkeys(kind for kind, _ in kinds)) or (model.SAMPLES,)

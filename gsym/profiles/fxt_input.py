@@ -13,6 +13,8 @@ Specification: Fuchsia trace format, "Profiler record".
 
 from __future__ import annotations
 
+from functools import cache
+
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.records import Backtrace, Event, Mmap, Module, begins_trace
 from gsym.profiles import model
@@ -268,7 +270,7 @@ class _Durations:
         self._builder = builder
         self._stacks = DurationStacks(builder)
         self._objects = Objects()
-        self._locations: dict[tuple[str, str, str, int], int] = {}
+        self._function = cache(self._read_function)
         self._threads: dict[tuple[int | None, int, int], int] = {}
 
     def add(self, record: Record) -> None:
@@ -301,10 +303,8 @@ class _Durations:
         values = {name: value for name, _, value in event.args}
         path, line = values.get("file"), model.line_of(values.get("line"))
         path = path if isinstance(path, str) else ""
-        key = event.name, event.category, path, line
-        found = self._locations.get(key)
-        if found is None:
-            frame = model.Frame(event.name, path=path, line=line)
-            mapping = self._builder.module(event.category)
-            found = self._locations[key] = self._builder.function(frame, mapping)
-        return found
+        return self._function(event.name, event.category, path, line)
+
+    def _read_function(self, name: str, category: str, path: str, line: int) -> int:
+        frame = model.Frame(name, path=path, line=line)
+        return self._builder.function(frame, self._builder.module(category))

@@ -100,7 +100,7 @@ _new = tuple.__new__  # a named tuple without the handling of its arguments
 @no_garbage_collection()
 def read_heap(path: str, options: ProfileOptions) -> model.Profile:
     """The profile in a text: of a heap, of goroutines, threads, or waiting."""
-    lines = iter(lines_of(read_pieces(path, options.most_bytes), path))
+    lines = iter(lines_of(read_pieces(path, options.most_bytes)))
     head = next(lines, "")
     counts = GO_COUNTS.match(head)
     if counts is not None:
@@ -109,20 +109,20 @@ def read_heap(path: str, options: ProfileOptions) -> model.Profile:
     elif GO_WAITS.match(head):
         reader = _Go(_WAITS, _WAITED)
     else:
-        reader = _Heap(_rate(head, path))
+        reader = _Heap(_rate(head))
     for line in lines:
         reader.add(line)
     reader.finish(os.stat(path).st_mtime)
     return reader.builder.profile
 
 
-def _rate(head: str, path: str) -> int:
+def _rate(head: str) -> int:
     """The bytes between two samples of a heap; 0 if all objects are counted."""
     go, jemalloc = GO_HEAP.match(head), JEMALLOC_HEAP.match(head)
     if jemalloc is not None:
         return int(jemalloc["rate"])
     if go is None:
-        raise FormatError("not a heap profile", path=path)
+        raise FormatError("not a heap profile")
     # Go writes twice the rate.
     return int(go["rate"] or 0) // (1 if go["kind"].endswith("_v2") else 2)
 
@@ -312,7 +312,7 @@ def read_cpu_words(path: str, options: ProfileOptions) -> model.Profile:
     data = read_inflated(path, options.most_bytes)
     layout = word_layout(data)
     if layout is None:
-        raise FormatError("not a CPU profile of gperftools", path=path)
+        raise FormatError("not a CPU profile of gperftools")
     size = struct.calcsize(layout)
     count = len(data) // size
     words = struct.unpack_from(f"{layout[0]}{count}{layout[1]}", data)
@@ -328,7 +328,7 @@ def read_cpu_words(path: str, options: ProfileOptions) -> model.Profile:
             break
         if len(stack) < depth or depth > model.MOST_FRAMES:
             reason = f"a stack of {depth} addresses, where {len(stack)} are left"
-            raise FormatError(reason, path=path, offset=(at - depth) * size)
+            raise FormatError(reason, offset=(at - depth) * size)
         # Some unwinders repeat the first address as a call.
         if len(stack) > 1 and stack[0] == stack[1]:
             stack = stack[1:]

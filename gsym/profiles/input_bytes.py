@@ -94,7 +94,7 @@ def text_decoder(head: bytes) -> IncrementalDecoder:
     return getincrementaldecoder("utf-16" if is_wide else "utf-8-sig")("replace")
 
 
-def lines_of(pieces: Iterable[bytes], path: str | None) -> Iterator[str]:
+def lines_of(pieces: Iterable[bytes]) -> Iterator[str]:
     """The lines of a text without their ends; invalid UTF-8 is replaced."""
     decoder, rest, number = text_decoder(b""), "", 0
     for number_of_piece, piece in enumerate(pieces):
@@ -103,15 +103,14 @@ def lines_of(pieces: Iterable[bytes], path: str | None) -> Iterator[str]:
         *lines, rest = (rest + decoder.decode(piece)).split("\n")
         for line in lines:
             number += 1
-            yield _checked(line, number, path)
-        _checked(rest, number + 1, path)
+            yield _checked(line, number)
+        _checked(rest, number + 1)
     rest += decoder.decode(b"", final=True)
     if rest:
         yield rest
 
 
-def _checked(line: str, number: int, path: str | None) -> str:
+def _checked(line: str, number: int) -> str:
     if len(line) > MOST_CHARACTERS:
-        reason = f"line {number} has more than {MOST_CHARACTERS} characters"
-        raise FormatError(reason, path=path)
+        raise FormatError(f"line {number} has more than {MOST_CHARACTERS} characters")
     return line.removesuffix("\r")

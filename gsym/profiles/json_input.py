@@ -43,19 +43,18 @@ _MOST_NUMBER = 1 << 62
 
 
 def json_members(
-    pieces: Iterable[bytes], path: str, listed: str = "", *, is_limited: bool = False
+    pieces: Iterable[bytes], listed: str = "", *, is_limited: bool = False
 ) -> Iterator[tuple[str, Any]]:
     """The members of the object that a text is, each as its name and its value.
 
     Args:
         pieces: The bytes of the text.
-        path: Where they come from, for errors.
         listed: The name of a member whose list is not decoded as a whole: each of its
             items comes as a value. A text that is a list is taken for that member; it
             may be cut, as Chrome's traces of a program that was killed are.
         is_limited: Whether *pieces* have a limit that is enough for values, too.
     """
-    text = _Text(pieces, path, is_limited=is_limited)
+    text = _Text(pieces, is_limited=is_limited)
     start = text.next()
     if start == "[" and listed:
         yield from ((listed, item) for item in text.items(may_be_cut=True))
@@ -76,10 +75,9 @@ def json_members(
 class _Text:
     """The part of a text that is being decoded."""
 
-    def __init__(self, pieces: Iterable[bytes], path: str, *, is_limited: bool) -> None:
+    def __init__(self, pieces: Iterable[bytes], *, is_limited: bool) -> None:
         self._pieces = iter(pieces)
         self._is_limited = is_limited
-        self._path = path
         self._decoder = getincrementaldecoder("utf-8-sig")("replace")
         self._text = ""
         self._at = 0
@@ -150,7 +148,7 @@ class _Text:
     def error(self, reason: str, at: int | None = None) -> FormatError:
         """The error for what is at the next character, or another one."""
         place = self._before + (self._at if at is None else at)
-        return FormatError(f"not JSON: {reason}", path=self._path, offset=place)
+        return FormatError(f"not JSON: {reason}", offset=place)
 
     def _more(self) -> bool:
         """Read on, twice as much as is left; False at the end."""
@@ -183,29 +181,28 @@ def read_node(path: str, most_bytes: int | None) -> Node:
     pieces = read_pieces(path, most_bytes, is_text=False)
     first = next(pieces, b"")
     if first.startswith(SLABS_MAGIC):
-        return Node(read_slabs(first + b"".join(pieces), path), "", path)
+        return Node(_Slabs(first + b"".join(pieces)).value())
     pieces = chain((first,), pieces)
-    return Node(dict(json_members(pieces, path, is_limited=True)), "", path)
+    return Node(dict(json_members(pieces, is_limited=True)))
 
 
 class Node:
     """A part of decoded JSON, and where it is: `threads[2].samples`."""
 
-    __slots__ = ("_path", "place", "value")
+    __slots__ = ("place", "value")
 
-    def __init__(self, value: Any, place: str, path: str | None) -> None:
+    def __init__(self, value: Any, place: str = "") -> None:
         self.value: Any = value
         self.place: str = place
-        self._path = path
 
     def error(self, reason: str) -> FormatError:
         """The error for this part."""
-        return FormatError(f"{self.place}: {reason}", path=self._path)
+        return FormatError(f"{self.place}: {reason}")
 
     def get(self, name: str) -> Node:
         """A member; of an object without it, a node of None."""
         place = f"{self.place}.{name}" if self.place else name
-        return Node(self.fields().get(name), place, self._path)
+        return Node(self.fields().get(name), place)
 
     def fields(self) -> Mapping[str, Any]:
         """All members."""
@@ -216,7 +213,7 @@ class Node:
     def items(self) -> Iterator[Node]:
         """The items of a list; none of None."""
         for index, each in enumerate(self.list()):
-            yield Node(each, f"{self.place}[{index}]", self._path)
+            yield Node(each, f"{self.place}[{index}]")
 
     def list(self) -> list[Any]:
         """The values of a list; none of None."""
@@ -301,21 +298,11 @@ def root_text(data: bytes, size: int) -> str:
     return text.decode("utf-8", "replace")
 
 
-def read_slabs(data: bytes, path: str) -> Any:
-    """The value of a whole file, in which arrays are lists.
-
-    Raises:
-        UnsupportedError: It has another version.
-    """
-    return _Slabs(data, path).value()
-
-
 class _Slabs:
-    """The slabs of a file, each made when it is asked for."""
+    """The slabs of a file, each made when it is asked for; arrays are lists."""
 
-    def __init__(self, data: bytes, path: str) -> None:
+    def __init__(self, data: bytes) -> None:
         self._data = data
-        self._path = path
         self._made: dict[int, Any] = {}
         self._open: set[int] = set()  # JSON that is being decoded
         self._decoder = json.JSONDecoder(object_hook=self._object, parse_float=Decimal)
@@ -325,14 +312,13 @@ class _Slabs:
         try:
             version, self._count, root = _HEAD.unpack_from(self._data)
         except struct.error:
-            raise self._error("it is truncated", 0) from None
+            raise FormatError("it is truncated", offset=0) from None
         if version != _VERSION:
-            reason = f"version {version} of JSLB is not supported"
-            raise UnsupportedError(reason, path=self._path)
+            raise UnsupportedError(f"version {version} of JSLB is not supported")
         try:
             return self._slab(root)
         except RecursionError:
-            raise self._error("nested too deep", 0) from None
+            raise FormatError("nested too deep", offset=0) from None
 
     def _object(self, value: dict[str, Any]) -> Any:
         """An object of JSON, or the slab that it stands for."""
@@ -348,15 +334,15 @@ class _Slabs:
     def _read(self, index: int) -> Any:
         place = _HEAD.size + index * _ENTRY.size
         if not 0 <= index < self._count or place + _ENTRY.size > len(self._data):
-            raise self._error(f"no slab has the index {index}", _HEAD.size)
+            raise FormatError(f"no slab has the index {index}", offset=_HEAD.size)
         kind, start, size = _ENTRY.unpack_from(self._data, place)
         if start + size > len(self._data):
             reason = f"a slab of {size} bytes at {start} ends after the file"
-            raise self._error(reason, place)
+            raise FormatError(reason, offset=place)
         if kind == _JSON:
             return self._json(index, self._data[start : start + size], start)
         if kind > _JSON:
-            raise self._error(f"a slab of unknown type {kind}", place)
+            raise FormatError(f"a slab of unknown type {kind}", offset=place)
         code = _CODES[kind]
         count = size // struct.calcsize(f"<{code}")
         numbers = struct.unpack_from(f"<{count}{code}", self._data, start)
@@ -366,16 +352,13 @@ class _Slabs:
 
     def _json(self, index: int, data: bytes, start: int) -> Any:
         if index in self._open:
-            raise self._error("a slab contains itself", start)
+            raise FormatError("a slab contains itself", offset=start)
         self._open.add(index)
         try:
             return self._decoder.decode(data.decode("utf-8", "replace"))
         except (ValueError, ArithmeticError) as error:
             reason = getattr(error, "msg", "invalid number")
             at = start + int(getattr(error, "pos", 0))
-            raise self._error(f"not JSON: {reason}", at) from None
+            raise FormatError(f"not JSON: {reason}", offset=at) from None
         finally:
             self._open.discard(index)
-
-    def _error(self, reason: str, offset: int) -> FormatError:
-        return FormatError(reason, path=self._path, offset=offset)

@@ -400,7 +400,7 @@ class ProfileBuilder:
         self._mappings: dict[Mapping, int] = {}
         self._locations: dict[tuple[Any, ...], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
-        self._threads: dict[tuple[int | None, int | None], list[int]] = {}
+        self._threads: dict[tuple[int | None, int | str], list[int]] = {}
 
     def mapping(self, mapping: Mapping) -> int:
         """The index of a mapping."""
@@ -442,18 +442,16 @@ class ProfileBuilder:
 
     def thread(self, thread: Thread) -> int:
         """The index of a thread; names that come later complete it."""
-        numbers = thread.process, thread.thread
-        same = self._threads.setdefault(numbers, [])
+        process, number, *names = thread
+        # Without a number, the name of a thread is all that tells it apart.
+        key = process, thread.thread_name if number is None else number
+        same = self._threads.setdefault(key, [])
         threads = self.profile.threads
         for index in same:
-            names = threads[index][2:]
-            pairs = zip(names, thread[2:], strict=True)
-            # Without a number, the name of a thread is all that tells it apart.
-            if all(one == new or not (one and new) for one, new in pairs) and (
-                thread.thread is not None or names[1] == thread.thread_name
-            ):
-                known = [new or old for old, new in zip(names, thread[2:], strict=True)]
-                threads[index] = Thread(*numbers, *known)
+            pairs = list(zip(threads[index][2:], names, strict=True))
+            if all(old == new or not (old and new) for old, new in pairs):
+                known = [new or old for old, new in pairs]
+                threads[index] = Thread(process, number, *known)
                 return index
         same.append(len(threads))
         threads.append(thread)

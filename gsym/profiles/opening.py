@@ -10,7 +10,7 @@ from importlib import import_module
 from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 
-from gsym.errors import FormatError, GsymError
+from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.fxt.recognition import HEAD_SIZE, MAGICS, inflated_head, is_trace
 from gsym.profiles.foreign import require_known_name, require_known_text
 from gsym.profiles.input_bytes import read_pieces, text_decoder
@@ -65,18 +65,14 @@ class RepeatableInput:
         error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        copy = None if self._copy is None else self._copy.name
-        self.close()
-        if isinstance(error, GsymError) and copy is not None and error.path == copy:
-            renamed = type(error)(error.reason, path=self.name, offset=error.offset)
-            raise renamed from error
-
-    def close(self) -> None:
-        """Close the pipe and delete its copy; standard input stays open."""
+        copy = self._copy and self._copy.name
         if self._copy is not None:
             self._copy.close()
         if self._stream is not None and self.path != STANDARD_INPUT:
             self._stream.close()
+        if isinstance(error, GsymError) and copy is not None and error.path == copy:
+            renamed = type(error)(error.reason, path=self.name, offset=error.offset)
+            raise renamed from error
 
     @property
     def is_pipe(self) -> bool:
@@ -236,7 +232,7 @@ def errors_named(name: str) -> Iterator[None]:
     """Errors of a `with` block in no named file are in this one."""
     try:
         yield
-    except FormatError as error:
+    except (FormatError, UnsupportedError) as error:
         if error.path is not None:
             raise
-        raise FormatError(error.reason, path=name, offset=error.offset) from None
+        raise type(error)(error.reason, path=name, offset=error.offset) from None

@@ -95,14 +95,14 @@ def new_profiles(layout: str = _NEWEST) -> Any:
     return _types(layout)["ProfilesData"]()
 
 
-def decode(data: bytes, path: str | None = None) -> Any:
+def decode(data: bytes) -> Any:
     """The `ProfilesData` message of a file, or a request to export one.
 
     Raises:
         UnsupportedError: They are of a layout that is not read, or the runtime of
             protobuf is not installed.
     """
-    message = protobuf.decode_message(_types(_NEWEST)["ProfilesData"], data, path)
+    message = protobuf.decode_message(_types(_NEWEST)["ProfilesData"], data)
     profiles = [
         profile
         for resource in message.resource_profiles
@@ -116,9 +116,9 @@ def decode(data: bytes, path: str | None = None) -> Any:
     )
     if is_older:
         reason = "profiles of OpenTelemetry before version 1.9 are not read"
-        raise UnsupportedError(reason, path=path)
+        raise UnsupportedError(reason)
     if any(_is_of_older_layout(each) for each in profiles):
-        return protobuf.decode_message(_types(_OLDER)["ProfilesData"], data, path)
+        return protobuf.decode_message(_types(_OLDER)["ProfilesData"], data)
     return message
 
 
@@ -135,14 +135,14 @@ def _is_of_older_layout(profile: Any) -> bool:
     return False
 
 
-def read_dictionary(data: bytes, profile: Profile, path: str | None) -> Dictionary:
+def read_dictionary(data: bytes, profile: Profile) -> Dictionary:
     """The tables of a message without its samples, whose layout does not matter.
 
     Raises:
         UnsupportedError: The runtime of protobuf is not installed.
     """
     kind = _types(_NEWEST)["ProfilesDictionary"]
-    return Dictionary(protobuf.decode_message(kind, data, path), profile, path)
+    return Dictionary(protobuf.decode_message(kind, data), profile)
 
 
 def _types(layout: str) -> dict[str, Any]:
@@ -160,10 +160,9 @@ _LINKED_BELOW = 1 << 40
 class Dictionary(protobuf.MessageTables):
     """Mappings, locations, stacks and attributes, added to a profile when asked for."""
 
-    def __init__(self, message: Any, profile: Profile, path: str | None) -> None:
-        super().__init__(message.string_table, profile.losses, path)
+    def __init__(self, message: Any, profile: Profile) -> None:
+        super().__init__(message.string_table, profile)
         self._message = message
-        self._profile = profile
         # Indexes in the profile, by those in the message.
         self.location: Callable[[int], int] = cache(self._location)
         self.stack: Callable[[int], int] = cache(self._stack)
@@ -182,8 +181,8 @@ class Dictionary(protobuf.MessageTables):
         stack = self.at("stack", table, index) if index or table else None
         places = () if stack is None else stack.location_indices
         self.check_stack(places)
-        self._profile.stacks.append(tuple(map(self.location, places)))
-        return len(self._profile.stacks) - 1
+        self.profile.stacks.append(tuple(map(self.location, places)))
+        return len(self.profile.stacks) - 1
 
     def _attribute(self, index: int) -> Attribute | None:
         found = self.at("attribute", self._message.attribute_table, index)
@@ -237,10 +236,11 @@ class Dictionary(protobuf.MessageTables):
             mapping = self.at("mapping", self._mappings, number)
         frames = tuple(map(self._frame, message.lines))
         if message.attribute_indices:
-            self.lose("attributes of locations", len(message.attribute_indices))
+            count = len(message.attribute_indices)
+            self.profile.lose("attributes of locations", count)
         made = model.Location(message.address, mapping, frames=frames)
-        self._profile.locations.append(made)
-        return len(self._profile.locations) - 1
+        self.profile.locations.append(made)
+        return len(self.profile.locations) - 1
 
     def _frame(self, line: Any) -> model.Frame:
         table = self._message.function_table
@@ -260,9 +260,9 @@ _THREAD_FIELDS = {
 _MOST_TYPES = 32
 
 
-def profile_of(messages: Iterable[Any], path: str | None = None) -> Profile:
+def profile_of(messages: Iterable[Any]) -> Profile:
     """All profiles in `ProfilesData` messages, as one."""
-    reader = _Reader(path)
+    reader = _Reader()
     for message in messages:
         reader.open(message.dictionary)
         for resource in message.resource_profiles:
@@ -278,10 +278,9 @@ class _Reader:
 
     _dictionary: Dictionary
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self) -> None:
         self._builder = model.ProfileBuilder(())
         self._profile = self._builder.profile
-        self._path = path
         self._types: dict[model.ValueType, int] = {}
         self._columns: list[int] = []  # the type of each sample
 
@@ -291,7 +290,7 @@ class _Reader:
         Raises:
             FormatError: The first text is not empty, or an index is out of range.
         """
-        self._dictionary = Dictionary(dictionary, self._profile, self._path)
+        self._dictionary = Dictionary(dictionary, self._profile)
 
     def attributes_of(self, resource: Any) -> tuple[Attribute, ...]:
         """The attributes that all samples of a resource share."""
@@ -312,7 +311,7 @@ class _Reader:
         column = self._types.setdefault(value_type, len(self._types))
         if column == _MOST_TYPES:
             reason = f"its samples have more than {_MOST_TYPES} types of values"
-            raise FormatError(reason, path=self._path)
+            raise FormatError(reason)
         starts = [time for time in (profile.start_time, message.time_unix_nano) if time]
         profile.start_time = min(starts, default=0)
         profile.duration = max(profile.duration, message.duration_nano)
@@ -407,13 +406,13 @@ def read_otlp(path: str, options: ProfileOptions) -> Profile:
     """
     data = read_inflated(path, options.most_bytes)
     if data.lstrip()[:1] == b"{":
-        return profile_of(_of_json(data, path), path)
+        return profile_of(_of_json(data))
     if not message_kind(data, is_whole=True) and sized_message(data) is not None:
-        return profile_of(_of_sizes(data, path), path)
-    return profile_of([decode(data, path)], path)
+        return profile_of(_of_sizes(data))
+    return profile_of([decode(data)])
 
 
-def _of_sizes(data: bytes, path: str) -> Iterator[Any]:
+def _of_sizes(data: bytes) -> Iterator[Any]:
     """The messages that follow their sizes."""
     at = 0
     while at < len(data):
@@ -423,12 +422,12 @@ def _of_sizes(data: bytes, path: str) -> Iterator[Any]:
             reason = (
                 f"a message of {size} bytes, where {max(len(data) - at, 0)} are left"
             )
-            raise FormatError(reason, path=path, offset=at - SIZE_BYTES)
-        yield decode(data[at : at + size], path)
+            raise FormatError(reason, offset=at - SIZE_BYTES)
+        yield decode(data[at : at + size])
         at += size
 
 
-def _of_json(data: bytes, path: str) -> Iterator[Any]:
+def _of_json(data: bytes) -> Iterator[Any]:
     """The messages that are objects one after the other."""
     text = data.decode("utf-8-sig", "replace")
     decoder, at = json.JSONDecoder(), 0
@@ -437,9 +436,9 @@ def _of_json(data: bytes, path: str) -> Iterator[Any]:
             made, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             place = getattr(error, "pos", at)
-            raise FormatError("not JSON", path=path, offset=place) from None
+            raise FormatError("not JSON", offset=place) from None
         message = new_profiles()
-        _fill(message, Node(made, "", path))
+        _fill(message, Node(made))
         yield message
         at = end + len(text[end:]) - len(text[end:].lstrip())
 

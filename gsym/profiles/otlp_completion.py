@@ -8,6 +8,8 @@ the bytes of the others.
 
 from __future__ import annotations
 
+from functools import cache
+
 from gsym.errors import LimitError
 from gsym.modules.key import has_id
 from gsym.profiles.model import Profile, module_key
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.modules.key import ModuleKey
-    from gsym.profiles.model import Frame
 
 _PACKAGE = "gsym.otlp"
 # Protobuf merges several dictionaries as if their bytes were joined.
@@ -57,14 +58,14 @@ class OtlpCompletion:
         # these locations and their mappings, for `symbolize`
         self.profile: Profile = Profile()
         self._data = data
-        self._message = decode_message(types["ProfilesData"], data, None)
+        self._message = decode_message(types["ProfilesData"], data)
         tables = b"".join(self._message.dictionary)
-        encoded = decode_message(types["EncodedTables"], tables, None)
+        encoded = decode_message(types["EncodedTables"], tables)
         for table, entries in encoded.ListFields():
             if len(entries) > most:
                 raise LimitError(f"its {table.name} has more than {most} entries")
-        self._tables = decode_message(types["ProfilesDictionary"], tables, None)
-        known = read_dictionary(tables, self.profile, None)
+        self._tables = decode_message(types["ProfilesDictionary"], tables)
+        known = read_dictionary(tables, self.profile)
         # The indexes in the message, in the order of the profile.
         self._indexes = []
         for index, location in enumerate(self._tables.location_table):
@@ -90,37 +91,30 @@ class OtlpCompletion:
         found = [(index, each.frames) for index, each in pairs if each.frames]
         if not found:
             return self._data
-        functions = _Functions(self._tables, path_map)
+        number = _function_numbers(self._tables, path_map)
         for index, frames in found:
             lines = self._tables.location_table[index].lines
-            for frame in frames:
-                number = functions.number(frame)
-                lines.add(function_index=number, line=frame.line)
+            for *function, line in frames:
+                lines.add(function_index=number(*function), line=line)
         self._message.dictionary[:] = [self._tables.SerializeToString()]
         return bytes(self._message.SerializeToString())
 
 
-class _Functions:
-    """Adds functions and their texts to the tables of a message."""
+def _function_numbers(
+    tables: Any, path_map: Callable[[str], str] | None
+) -> Callable[[str, str, str], int]:
+    """Finds the index of a function, which is added to the tables with its texts."""
+    make = message_types(_PACKAGE, _MESSAGES)["Function"]
+    functions, text = tables.function_table, StringTable(tables.string_table).number
+    if not functions:
+        functions.append(b"")  # entry 0 means none
 
-    def __init__(self, tables: Any, path_map: Callable[[str], str] | None) -> None:
-        self._type = message_types(_PACKAGE, _MESSAGES)["Function"]
-        self._tables = tables
-        self._path_map = path_map
-        self._numbers: dict[tuple[str, str, str], int] = {}
-        if not tables.function_table:
-            tables.function_table.append(b"")  # entry 0 means none
-        self._text = StringTable(tables.string_table).number
+    @cache
+    def number(name: str, system_name: str, path: str) -> int:
+        function = make(name_strindex=text(name))
+        function.system_name_strindex = text(system_name)
+        function.filename_strindex = text(path_map(path) if path_map else path)
+        functions.append(function.SerializeToString())
+        return len(functions) - 1
 
-    def number(self, frame: Frame) -> int:
-        """The index of the function of a frame."""
-        key = frame[:3]  # all but the line
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self._tables.function_table)
-            path = self._path_map(frame.path) if self._path_map else frame.path
-            function = self._type(name_strindex=self._text(frame.name))
-            function.system_name_strindex = self._text(frame.system_name)
-            function.filename_strindex = self._text(path)
-            self._tables.function_table.append(function.SerializeToString())
-        return found
+    return number

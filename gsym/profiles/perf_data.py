@@ -575,7 +575,7 @@ def read_perf_data(path: str, options: ProfileOptions) -> Profile:
         data = memoryview(read_inflated(path, most_bytes))
     parts = list(map(map_file, _parts(path)))
     if len(data) + sum(map(len, parts)) > most_bytes:
-        raise FormatError(f"more than {most_bytes} bytes of data", path=path)
+        raise FormatError(f"more than {most_bytes} bytes of data")
     file = PerfData(data, most_bytes, parts)
     known = {path: tuple(each) for path, each in file.build_ids.items()}
     facts = PerfFacts(

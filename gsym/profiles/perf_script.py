@@ -403,7 +403,7 @@ def read_perf_script(path: str, options: ProfileOptions) -> Profile:
         ValueError: A field is not known.
     """
     return profile_of_lines(
-        lines_of(read_pieces(path, options.most_bytes or MOST_TEXT_BYTES), path),
+        lines_of(read_pieces(path, options.most_bytes or MOST_TEXT_BYTES)),
         build_ids=options.build_ids,
         fields=options.fields,
         recorded=os.stat(path).st_mtime,

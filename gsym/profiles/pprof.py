@@ -18,7 +18,7 @@ import zlib
 from collections import Counter
 
 from gsym.cache import BoundedCache
-from gsym.errors import GsymError
+from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_MAX
 from gsym.patterns import regex
 from gsym.profiles import model
@@ -75,30 +75,28 @@ def new_profile() -> Any:
     return message_types(_PACKAGE, _MESSAGES)["Profile"]()
 
 
-def decode(data: bytes, path: str | None = None) -> Any:
+def decode(data: bytes) -> Any:
     """The `Profile` message of an inflated file.
 
     Raises:
         UnsupportedError: The runtime of protobuf is not installed.
     """
-    return decode_message(message_types(_PACKAGE, _MESSAGES)["Profile"], data, path)
+    return decode_message(message_types(_PACKAGE, _MESSAGES)["Profile"], data)
 
 
 class Places(MessageTables):
     """The tables that samples of a message refer to, in the order of the message."""
 
-    def __init__(self, message: Any, path: str | None) -> None:
-        super().__init__(message.string_table, {}, path)
+    def __init__(self, message: Any, profile: Profile) -> None:
+        super().__init__(message.string_table, profile)
         mappings = self._numbered("mapping", message.mapping)
         functions = self._numbered("function", message.function)
         self._locations = self._numbered("location", message.location)
         # all of them, without link-time addresses
-        self.mappings: list[model.Mapping] = [
-            self._mapping(each) for each in message.mapping
-        ]
+        profile.mappings = [self._mapping(each) for each in message.mapping]
         names = [self._function(each) for each in message.function]
         # all of them, with the frames of their lines
-        self.locations: list[model.Location] = [
+        profile.locations = [
             self._location(each, mappings, functions, names)
             for each in message.location
         ]
@@ -109,7 +107,7 @@ class Places(MessageTables):
         try:
             return tuple([self._locations[each] for each in sample.location_id])
         except KeyError as error:
-            raise self.error(f"a sample has unknown location {error}") from None
+            raise FormatError(f"a sample has unknown location {error}") from None
 
     def _numbered(self, kind: str, messages: Iterable[Any]) -> dict[int, int]:
         """Indexes of messages by their ids."""
@@ -117,7 +115,7 @@ class Places(MessageTables):
         for index, message in enumerate(messages):
             if message.id == 0 or message.id in found:
                 why = "is not unique" if message.id else "is not valid"
-                raise self.error(f"{kind} {index} has id {message.id}, which {why}")
+                raise FormatError(f"{kind} {index} has id {message.id}, which {why}")
             found[message.id] = index
         return found
 
@@ -125,16 +123,14 @@ class Places(MessageTables):
         text = self.text(message.build_id)
         build_id, module = model.read_module_id(text)
         if text and not (build_id or any(module)):
-            self.lose("build ids of no known form")
-        start, end, offset = (
-            *(message.memory_start, message.memory_limit, message.file_offset),
-        )
+            self.profile.lose("build ids of no known form")
+        place = message.memory_start, message.memory_limit, None, message.file_offset
         path = self.text(message.filename)
-        return model.Mapping(start, end, None, offset, path, build_id, module=module)
+        return model.Mapping(*place, path, build_id, module=module)
 
     def _function(self, message: Any) -> tuple[str, str, str]:
         if message.start_line:
-            self.lose("lines at which functions start")
+            self.profile.lose("lines at which functions start")
         name, path = self.text(message.name), self.text(message.filename)
         return name, self.text(message.system_name), path
 
@@ -152,15 +148,15 @@ class Places(MessageTables):
             texts = ("", "", "") if function is None else names[function]
             frames.append(model.Frame(*texts, line.line))
             if line.column:
-                self.lose("columns of lines")
+                self.profile.lose("columns of lines")
         if message.is_folded:
-            self.lose("marks of locations that several functions share")
+            self.profile.lose("marks of locations that several functions share")
         return model.Location(message.address, mapping, frames=tuple(frames))
 
     def _index(self, kind: str, numbers: dict[int, int], number: int) -> int | None:
         """The index of an id; None for id 0."""
         if number and number not in numbers:
-            raise self.error(f"a location has unknown {kind} {number}")
+            raise FormatError(f"a location has unknown {kind} {number}")
         return numbers[number] if number else None
 
 
@@ -168,9 +164,10 @@ def mark_returns(message: Any, places: Places) -> None:
     """Mark the locations that calls return to: those that no sample was at."""
     stacks = [places.stack(sample) for sample in message.sample]
     leaves = {stack[0] for stack in stacks if stack}
-    for index, location in enumerate(places.locations):
+    locations = places.profile.locations
+    for index, location in enumerate(locations):
         if index not in leaves:
-            places.locations[index] = location._replace(is_return=True)
+            locations[index] = location._replace(is_return=True)
 
 
 # Labels for process, thread and time of a sample, as in perf_to_profile.
@@ -187,20 +184,21 @@ def read_pprof(path: str, options: ProfileOptions) -> Profile:
     Raises:
         UnsupportedError: The runtime of protobuf is not installed.
     """
-    message = decode(read_inflated(path, options.most_bytes), path)
-    return profile_of(message, path, return_addresses=options.return_addresses)
+    message = decode(read_inflated(path, options.most_bytes))
+    return profile_of(message, return_addresses=options.return_addresses)
 
 
-def profile_of(
-    message: Any, path: str | None = None, *, return_addresses: bool = False
-) -> Profile:
+def profile_of(message: Any, *, return_addresses: bool = False) -> Profile:
     """The profile that a `Profile` message holds."""
-    places = Places(message, path)
-    reader = _SampleReader(message, places)
-    profile = reader.builder.profile
+    builder = model.ProfileBuilder()
+    profile = builder.profile
+    for kept in ("drop_frames", "keep_frames"):
+        if getattr(message, kept):
+            builder.lose(kept)
+    places = Places(message, profile)
+    reader = _SampleReader(message, places, builder)
     if return_addresses:
         mark_returns(message, places)
-    profile.mappings, profile.locations = places.mappings, places.locations
     profile.start_time = message.time_nanos
     profile.duration = message.duration_nanos
     profile.period = message.period
@@ -208,7 +206,6 @@ def profile_of(
         period_type = message.period_type
         profile.period_type = places.value_type(period_type.type, period_type.unit)
     profile.comments.extend(map(places.text, message.comment))
-    profile.losses.update(places.losses)
     for sample in message.sample:
         reader.take(sample)
     return profile
@@ -217,21 +214,20 @@ def profile_of(
 class _SampleReader:
     """Converts samples, with labels for which the model has fields."""
 
-    def __init__(self, message: Any, places: Places) -> None:
+    def __init__(
+        self, message: Any, places: Places, builder: model.ProfileBuilder
+    ) -> None:
         types = tuple(
             [places.value_type(each.type, each.unit) for each in message.sample_type]
         )
         if message.sample and not types:
-            raise places.error("the profile declares no sample type")
-        self.builder = model.ProfileBuilder(types)
+            raise FormatError("the profile declares no sample type")
+        self._builder = builder
         default = places.text(message.default_sample_type)
         names = [each.type for each in types]
         if default in names:
-            self.builder.profile.default_value = names.index(default)
-        for kept in ("drop_frames", "keep_frames"):
-            if getattr(message, kept):
-                self.builder.lose(kept)
-        self._types: tuple[model.ValueType, ...] = types
+            builder.profile.default_value = names.index(default)
+        self._types = builder.profile.value_types = types
         numbered = enumerate(places.texts)
         self._time_keys = {index for index, text in numbered if text == TIMESTAMP}
         self._known: BoundedCache[tuple[_Label, ...], _Description] = BoundedCache(
@@ -244,8 +240,8 @@ class _SampleReader:
         values = tuple(sample.value)
         if len(values) != len(self._types):
             reason = f"a sample has {len(values)} values, not {len(self._types)}"
-            raise self._places.error(reason)
-        stack = self.builder.stack(self._places.stack(sample))
+            raise FormatError(reason)
+        stack = self._builder.stack(self._places.stack(sample))
         time: int | None = None
         numbers: list[_Label] = []
         for label in sample.label:
@@ -261,7 +257,7 @@ class _SampleReader:
             described = [self._label(*each) for each in numbers]
             known = self._known.keep(key, (self._thread(described), tuple(described)))
         thread, labels = known
-        self.builder.sample(stack, values, thread=thread, time=time, labels=labels)
+        self._builder.sample(stack, values, thread=thread, time=time, labels=labels)
 
     def _label(
         self, key: int, text: int, number: int, unit: int
@@ -270,7 +266,7 @@ class _SampleReader:
         if not text:
             return read(key), number, read(unit)
         if number:
-            self.builder.lose("numbers of labels that have a text")
+            self._builder.lose("numbers of labels that have a text")
         return read(key), read(text), ""
 
     def _thread(self, labels: list[tuple[str, str | int, str]]) -> int | None:
@@ -280,7 +276,7 @@ class _SampleReader:
         )
         names = _pop(labels, COMM, str) or "", _pop(labels, THREAD_COMM, str) or ""
         thread = model.Thread._make((*numbers, *names))
-        return self.builder.thread(thread) if thread != model.NO_THREAD else None
+        return self._builder.thread(thread) if thread != model.NO_THREAD else None
 
 
 def _pop(labels: list[tuple[str, str | int, str]], key: str, kind: type) -> Any:
@@ -487,7 +483,6 @@ def symbolize_pprof(
     binaries: Binaries | None = None,
     *,
     return_addresses: bool = False,
-    path: str | None = None,
 ) -> tuple[bytes, Profile]:
     """A pprof file with symbols; everything else is unchanged.
 
@@ -501,7 +496,6 @@ def symbolize_pprof(
         binaries: As `symbolize` takes them.
         return_addresses: The addresses of callers are where calls return to, against
             the custom of pprof. A location that some sample was at stays exact.
-        path: Where the bytes come from, for errors.
 
     Returns:
         The new file, compressed by gzip, and its mappings and locations, which say why
@@ -512,10 +506,10 @@ def symbolize_pprof(
     """
     from gsym.profiles.symbolizing import assume_ids, symbolize
 
-    message = decode(data, path)
-    places = Places(message, path)
+    message = decode(data)
     profile = model.Profile()
-    profile.mappings, profile.locations = places.mappings, places.locations
+    places = Places(message, profile)
+    profile.losses.clear()  # all stays in the message
     if return_addresses:
         mark_returns(message, places)
     assume_ids(profile, None)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from gsym.profiles.model import ValueType
+    from gsym.profiles.model import Profile, ValueType
 
 
 class Field(NamedTuple):
@@ -135,7 +135,7 @@ def message_types(package: str, messages: str) -> dict[str, Any]:
     }
 
 
-def decode_message(kind: Any, data: bytes, path: str | None) -> Any:
+def decode_message(kind: Any, data: bytes) -> Any:
     """A message of a class that `message_types` made.
 
     Raises:
@@ -147,9 +147,9 @@ def decode_message(kind: Any, data: bytes, path: str | None) -> Any:
     try:
         return kind.FromString(data)
     except DecodeError:
-        offset = _fault(kind, data, path)
+        offset = _fault(kind, data)
     reason = f"not a {kind.DESCRIPTOR.name} message: a field is damaged"
-    raise FormatError(reason, path=path, offset=offset)
+    raise FormatError(reason, offset=offset)
 
 
 def unknown_fields(message: Any) -> list[tuple[int, int]]:
@@ -160,7 +160,7 @@ def unknown_fields(message: Any) -> list[tuple[int, int]]:
     return [(each.field_number, each.wire_type) for each in fields]
 
 
-def _fault(kind: Any, data: bytes, path: str | None) -> int | None:
+def _fault(kind: Any, data: bytes) -> int | None:
     """The offset of the first field that the runtime rejects; None: too far away."""
     from google.protobuf.message import DecodeError
 
@@ -173,8 +173,6 @@ def _fault(kind: Any, data: bytes, path: str | None) -> int | None:
             kind.FromString(data[start : field.end])
     except DecodeError:
         return start
-    except FormatError as error:
-        raise FormatError(error.reason, path=path, offset=error.offset) from None
     return 0
 
 
@@ -206,16 +204,13 @@ class StringTable:
 class MessageTables:
     """The tables of the message of a profile, whose indexes are checked."""
 
-    def __init__(
-        self, texts: Iterable[bytes], losses: dict[str, int], path: str | None
-    ) -> None:
-        self.path = path
-        self.losses = losses
+    def __init__(self, texts: Iterable[bytes], profile: Profile) -> None:
+        self.profile = profile  # receives what the tables have
         self.texts: list[str] = [text.decode("utf-8", "replace") for text in texts] or [
             ""
         ]
         if self.texts[0]:
-            raise self.error("the first text of the string table is not empty")
+            raise FormatError("the first text of the string table is not empty")
 
     def text(self, index: int) -> str:
         """A text of the string table."""
@@ -229,18 +224,10 @@ class MessageTables:
         """An entry of a table."""
         if not 0 <= index < len(table):
             reason = f"{kind} index {index} out of range (table has {len(table)})"
-            raise self.error(reason)
+            raise FormatError(reason)
         return table[index]
 
     def check_stack(self, locations: Sequence[int]) -> None:
         """Check the size of a stack."""
         if len(locations) > MOST_FRAMES:
-            raise self.error(f"a stack has more than {MOST_FRAMES} locations")
-
-    def lose(self, kind: str, count: int = 1) -> None:
-        """Count what cannot be taken over."""
-        self.losses[kind] = self.losses.get(kind, 0) + count
-
-    def error(self, reason: str) -> FormatError:
-        """An error that names the file."""
-        return FormatError(reason, path=self.path)
+            raise FormatError(f"a stack has more than {MOST_FRAMES} locations")

@@ -133,16 +133,12 @@ def _naming(
     if by not in _FRAME_GROUPS:
         raise ValueError(f"unknown group '{by}': expected {', '.join(GROUPS)}")
     naming = _FRAME_GROUPS[by]
-    known: dict[tuple[tuple[Frame, ...], int | None], tuple[str, ...]] = {}
-    of_location: list[tuple[str, ...]] = []
-    for location in profile.locations:
-        frames, index = profile.frames_at(location), location.mapping
-        found = known.get((frames, index))
-        if found is None:
-            mapping = None if index is None else profile.mappings[index]
-            found = tuple([naming(frame, mapping) for frame in frames])
-            known[frames, index] = found
-        of_location.append(found)
+    mappings: dict[int | None, Mapping | None] = {None: None}
+    mappings.update(enumerate(profile.mappings))
+    of_location = [
+        [naming(frame, mappings[each.mapping]) for frame in profile.frames_at(each)]
+        for each in profile.locations
+    ]
 
     def names(stack: int, _: int | None) -> tuple[str | None, set[str]]:
         found = list(map(of_location.__getitem__, profile.stacks[stack]))

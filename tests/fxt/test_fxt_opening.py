@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
-from gsym.fxt.blobs import Blobs
+from gsym.fxt.blobs import blob_streams
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.reader import open_trace
 from gsym.fxt.recognition import is_trace
@@ -238,8 +238,7 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_blobs_of_one_name_and_provider_are_one_stream() -> None:
-    blobs = Blobs()
-    for record in (
+    records = (
         Blob("a", 3, b"1", 5),
         Blob("b", 1, b"2", 5),
         Blob("a", 3, b"3", 6),
@@ -247,14 +246,13 @@ def test_blobs_of_one_name_and_provider_are_one_stream() -> None:
         Blob("a", 3, b"4", 5),
         LargeBlob("cat", "a", b"5", provider=5),
         LargeBlob("", "a", b"6", provider=5),
-    ):
-        blobs.add(record)
-    assert list(blobs.streams()) == [
-        (5, "", "a", 3, (b"1", b"4")),
-        (5, "", "b", 1, (b"2",)),
-        (6, "", "a", 3, (b"3",)),
-        (5, "cat", "a", None, (b"5",)),
-        (5, "", "a", None, (b"6",)),
+    )
+    assert blob_streams(records) == [
+        (5, "", "a", 3, [b"1", b"4"]),
+        (5, "", "b", 1, [b"2"]),
+        (6, "", "a", 3, [b"3"]),
+        (5, "cat", "a", None, [b"5"]),
+        (5, "", "a", None, [b"6"]),
     ]
 
 

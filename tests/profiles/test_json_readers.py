@@ -566,7 +566,7 @@ def test_a_large_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_input, "MOST_VALUE", 1 << 16)
     trace = '{"traceEvents": [{"name": "' + "x" * (1 << 20)
     with pytest.raises(FormatError, match="more than 65536 characters"):
-        list(json_members([trace.encode()], "trace", "traceEvents"))
+        list(json_members([trace.encode()], "traceEvents"))
 
 
 def test_a_compressed_profile_is_limited_by_its_size(
@@ -596,8 +596,8 @@ def test_a_text_in_pieces_is_the_same(
     text = json.dumps({"a": [1.5e3, "\u00e9\U0001f600", None], "b": -12, "c": {}})
     data = text.encode().replace(b"\\u00e9", "\u00e9".encode())
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
-    assert dict(json_members(iter(pieces), "x")) == json.loads(text)
-    items = [value for _, value in json_members(iter(pieces), "x", "a")]
+    assert dict(json_members(iter(pieces))) == json.loads(text)
+    items = [value for _, value in json_members(iter(pieces), "a")]
     assert items == [1500.0, "\u00e9\U0001f600", None, -12, {}]
 
 

@@ -19,8 +19,8 @@ from gsym.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.profiles.opening import ProfileOptions
-from gsym.profiles.otlp import profile_of, read_otlp
+from gsym.profiles.opening import read_profile
+from gsym.profiles.otlp import profile_of
 from gsym.profiles.recognition import profile_kind
 from gsym.profiles.symbolizing import symbolize
 from tests.profiles.otlp_messages import (
@@ -50,7 +50,7 @@ def written(folder: Path, made: Any) -> Path:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_all_parts_are_converted(tmp_path: Path, layout: str) -> None:
-    profile = read_otlp(str(written(tmp_path, message(layout))), ProfileOptions())
+    profile = read_profile(written(tmp_path, message(layout)))
     start = BASE + 0x1000
     assert profile.value_types == (ValueType("samples", "count"),)
     assert profile.mappings == [
@@ -193,7 +193,7 @@ def test_earlier_layouts_are_refused(
     made = message()
     age(made)
     with pytest.raises(UnsupportedError, match="are not read"):
-        read_otlp(str(written(tmp_path, made)), ProfileOptions())
+        read_profile(written(tmp_path, made))
 
 
 def _stack(made: Any) -> None:
@@ -233,7 +233,7 @@ def test_an_invalid_reference_is_refused(
     spoil(made)
     path = written(tmp_path, made)
     with pytest.raises(FormatError) as caught:
-        read_otlp(str(path), ProfileOptions())
+        read_profile(path)
     assert (caught.value.reason, caught.value.path) == (reason, str(path))
 
 
@@ -271,15 +271,15 @@ def test_messages_may_follow_their_sizes(tmp_path: Path) -> None:
     data = message().SerializeToString()
     sized = len(data).to_bytes(4, "big") + data
     path = written(tmp_path, message())
-    one = read_otlp(str(path), ProfileOptions())
+    one = read_profile(path)
     path.write_bytes(sized + sized)
     assert profile_kind(path) == "otlp"
-    both = read_otlp(str(path), ProfileOptions())
+    both = read_profile(path)
     assert len(both.samples) == 2 * len(one.samples)
     assert sums_of(both) == {names: 2 * count for names, count in sums_of(one).items()}
     path.write_bytes(sized + sized[:-1])
     with pytest.raises(FormatError, match="a message of") as caught:
-        read_otlp(str(path), ProfileOptions())
+        read_profile(path)
     assert caught.value.offset == len(sized)
 
 
@@ -331,7 +331,7 @@ def test_messages_may_be_lines_of_json(tmp_path: Path) -> None:
     line = json.dumps(made)
     path.write_text(f"{line}\n{line}\n")
     assert profile_kind(path) == "otlp"
-    profile = read_otlp(str(path), ProfileOptions())
+    profile = read_profile(path)
     assert profile.threads == [Thread(42, None, "", "worker")]
     assert [each.values for each in profile.samples] == [(7,), (7,)]
     assert profile.samples[0].time == 1_700_000_000_000_000_001
@@ -340,10 +340,10 @@ def test_messages_may_be_lines_of_json(tmp_path: Path) -> None:
     made["resourceProfiles"] = [7]
     path.write_text(json.dumps(made))
     with pytest.raises(FormatError, match=r"resourceProfiles\[0\]: not an object"):
-        read_otlp(str(path), ProfileOptions())
+        read_profile(path)
     path.write_text(line[:-1])
     with pytest.raises(FormatError, match="not JSON"):
-        read_otlp(str(path), ProfileOptions())
+        read_profile(path)
 
 
 def test_threads_with_a_name_and_no_number_stay_apart() -> None:

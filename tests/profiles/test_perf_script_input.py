@@ -196,14 +196,14 @@ def test_a_text_without_samples_is_refused(tmp_path: Path) -> None:
 
 def test_the_length_of_a_line_is_limited() -> None:
     whole = b"x" * MOST_CHARACTERS
-    assert list(lines_of([b"a\r\n", whole, b"\nb\xc3", b"\xa4"], None)) == [
+    assert list(lines_of([b"a\r\n", whole, b"\nb\xc3", b"\xa4"])) == [
         "a",
         whole.decode(),
         "b\u00e4",
     ]
     for pieces in ([b"\n", whole, b"y"], [b"\n" + whole + b"y\n"]):
         with pytest.raises(FormatError, match="line 2 has more than"):
-            list(lines_of(pieces, None))
+            list(lines_of(pieces))
 
 
 def test_a_function_that_calls_itself_is_not_inlined() -> None:

@@ -20,7 +20,7 @@ from gsym.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.profiles.opening import ProfileOptions
+from gsym.profiles.opening import ProfileOptions, read_profile
 from gsym.profiles.pprof import decode, pprof_file, profile_of, read_pprof
 from gsym.profiles.protobuf import message_types
 from tests.profiles.pprof_messages import START, message
@@ -98,7 +98,7 @@ def test_callers_are_return_addresses_on_request() -> None:
 
 
 def test_a_profile_of_go_is_read() -> None:
-    profile = read_pprof(str(GOLDEN / "go-cpu.pb.gz"), ProfileOptions())
+    profile = read_profile(GOLDEN / "go-cpu.pb.gz")
     stacks = {
         tuple(frame.name for frame in profile.frames_of(sample.stack)): sample.values
         for sample in profile.samples
@@ -179,7 +179,7 @@ def test_an_invalid_reference_is_refused(
     spoil(made)
     path = written(tmp_path, made.SerializeToString())
     with pytest.raises(FormatError) as caught:
-        read_pprof(str(path), ProfileOptions())
+        read_profile(path)
     assert (caught.value.reason, caught.value.path) == (reason, str(path))
 
 
@@ -234,7 +234,7 @@ def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_gzip_file_is_refused(tmp_path: Path, cut: int) -> None:
     data = gzip.compress(message().SerializeToString())
     with pytest.raises(FormatError, match="compressed data is damaged"):
-        read_pprof(str(written(tmp_path, data[:cut])), ProfileOptions())
+        read_profile(written(tmp_path, data[:cut]))
 
 
 def test_without_protobuf_an_error_names_the_extra(

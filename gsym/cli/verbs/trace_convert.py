@@ -19,6 +19,7 @@ from gsym.modules.finder import open_store
 from gsym.profiles.fxt_input import SAMPLE_KINDS
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import TIME, Profile, resolution
+from gsym.profiles.opening import errors_named
 from gsym.profiles.outputs import FORMS, form_of, write_form
 from gsym.profiles.sample_events import sample_events
 from gsym.profiles.symbolizing import note_assumed, set_debug_ids
@@ -281,13 +282,13 @@ def _symbolize_in_place(
     from gsym.profiles.pprof import symbolize_pprof
 
     modules, binaries = open_profile_modules(values)
-    return symbolize_pprof(
-        read_inflated(source.path),
-        modules,
-        binaries,
-        return_addresses=values.flag("--return-addresses"),
-        path=source.name,
-    )
+    with errors_named(source.name):
+        return symbolize_pprof(
+            read_inflated(source.path),
+            modules,
+            binaries,
+            return_addresses=values.flag("--return-addresses"),
+        )
 
 
 def _report(profile: Profile, values: Values, name: str) -> bool:

@@ -14,7 +14,7 @@ from gsym.cli.verbs import trace_tables
 from gsym.cli.verbs.trace_contents import dump_samples, profile_info, profile_stats
 from gsym.cli.verbs.trace_input import TRACE, TraceInput
 from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, PROFILE
-from gsym.fxt.blobs import BLOB_TYPES, Blobs, Stream, blob_file_names
+from gsym.fxt.blobs import BLOB_TYPES, Stream, blob_file_names, blob_streams
 from gsym.fxt.record_formats import RecordText, put_text, record_object
 from gsym.fxt.records import EVENT_KINDS, Event, kind_of
 from gsym.fxt.summary import EventKey, Survey, Tally, describe_trace
@@ -270,10 +270,7 @@ def blobs(values: Values) -> int:
     """List or extract all streams of data."""
     folder = values.text("--extract")
     with TraceInput(RepeatableInput(values.operand("FILE")), values) as trace:
-        blobs = Blobs()
-        for record in trace.records(_KINDS, keep_context=True):
-            blobs.add(record)
-        streams = list(blobs.streams())
+        streams = blob_streams(trace.records(_KINDS, keep_context=True))
         for stream, name in zip(streams, blob_file_names(streams), strict=True):
             path = None
             if folder is not None:

@@ -66,5 +66,5 @@ def status_response(error: HTTPException) -> Response:
 
 def status_text(data: bytes) -> str:
     """The text of a `Status` message; "" if it is not one."""
-    message = decode_message(message_types(_PACKAGE, _MESSAGES)["Status"], data, None)
+    message = decode_message(message_types(_PACKAGE, _MESSAGES)["Status"], data)
     return bytes(message.message).decode("utf-8", "replace")
