@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 
     # Bits of the header, and bytes of the body.
     _Made = tuple[int, bytes]
-    # Makes them of the value of an argument, or of a record.
+    # Makes them of the value of an argument, or of a part of a record.
     _Maker = Callable[[Any, "References"], _Made]
+    # Finds the value in a record; where its number is in the header; makes it.
+    _Part = tuple[Callable[[Any], Any], int, _Maker]
+    # Type and constant bits; of numbers their places, first bits, bits, and names.
+    _Kind = tuple[int, int, list[tuple[int, int, int, str]], list[_Part]]
 
 MOST_STRING_SIZE = 32000
 """In bytes; the limit of the specification, although references allow more."""
@@ -293,11 +297,17 @@ def record_bytes(record: Record, references: References) -> bytes:
     """A record that is stored as one: not of the tables, and no large blob."""
     if isinstance(record, fxt.Event):
         return _event_bytes(record, references)
-    number, header, steps = _STEPS[type(record)]
+    number, header, numbers, parts = _KINDS[type(record)]
+    fields: tuple[Any, ...] = record
+    for at, first, bits, what in numbers:
+        value = fields[at]
+        if value >> bits:
+            field(value, first, bits, what)
+        header |= value << first
     body = b""
-    for step in steps:
-        bits, data = step(record, references)
-        header |= bits
+    for values, first, make in parts:
+        value, data = make(values(fields), references)
+        header |= value << first
         body += data
     return references.words.with_header(number, header, body)
 
@@ -320,92 +330,66 @@ def _event_bytes(record: fxt.Event, references: References) -> bytes:
     return words.with_header(lib.GSYM_FXT_TYPE_EVENT, header, body)
 
 
-def _numbers_step(layout: Layout, parts: list[Part]) -> _Maker:
-    """A function that makes the bits of all numbers in the header."""
-    fields = [
-        (layout.record._fields.index(part.field), part.first, part.bits, part.field)
-        for part in parts
+def _kind(layout: Layout) -> _Kind:
+    """How the records of a layout are made; consecutive words are made at once."""
+    place = layout.record._fields.index
+    numbers = [
+        (place(each.field), each.first, each.bits, f"{each.field} of {layout.kind}")
+        for each in layout.parts
+        if each.how == "bits"
     ]
-
-    def numbers(record: Any, _to: References) -> _Made:
-        header = 0
-        for at, first, bits, name in fields:
-            value = record[at]
-            if value >> bits:
-                field(value, first, bits, f"{name} of {layout.kind}")
-            header |= value << first
-        return header, b""
-
-    return numbers
-
-
-def _words_step(layout: Layout, parts: list[Part]) -> _Maker:
-    """A function that makes consecutive words."""
-    ats = [layout.record._fields.index(part.field) for part in parts]
-    if len(ats) == 1:
-        (at,) = ats
-        return lambda record, to: (0, to.words(record[at]))
-    values = itemgetter(*ats)
-    return lambda record, to: (0, to.words(*values(record)))
-
-
-def _steps(layout: Layout) -> list[_Maker]:
-    """A function that makes the header and the body of the records of a layout."""
-    numbers = [part for part in layout.parts if part.how == "bits"]
-    steps = [_numbers_step(layout, numbers)] if numbers else []
     body = [part for part in layout.parts if part.how != "bits"]
+    parts: list[_Part] = []
     for is_word, group in groupby(body, key=lambda part: part.how == "word"):
         if is_word:
-            steps.append(_words_step(layout, list(group)))
-        else:
-            steps += [_step(layout, part) for part in group]
-    return steps
+            words = [place(part.field) for part in group]
+            parts.append((itemgetter(*words), 0, _word if len(words) == 1 else _words))
+            continue
+        for part in group:
+            get = itemgetter(place(part.field))
+            if part.how == "thread":
+                get = itemgetter(place(process_field(part.field)), place(part.field))
+            make = _MAKERS_OF_PARTS.get(part.how) or _counted(part, layout.kind)
+            parts.append((get, part.first, make))
+    return layout.type, layout.subtype, numbers, parts
 
 
-def _step(layout: Layout, part: Part) -> _Maker:
-    """A function that makes the bits and bytes of a field that is not a number."""
-    at, first = layout.record._fields.index(part.field), part.first
-    what, most = f"{part.field} of {layout.kind}", (1 << part.bits) - 1
-    process, is_name = process_field(part.field), part.how == "name"
+# The number in the header for a field, and what the body has of it.
+_MAKERS_OF_PARTS: dict[str, _Maker] = {
+    "name": lambda text, to: to.name(text),
+    "text": lambda text, to: to.text(text),
+    "thread": lambda koids, to: to.thread(*koids),
+    "args": arguments_bytes,
+}
 
-    def text(record: Any, to: References) -> _Made:
-        reference, data = (to.name if is_name else to.text)(record[at])
-        return reference << first, data
 
-    def thread(record: Any, to: References) -> _Made:
-        reference, koids = to.thread(getattr(record, process), record[at])
-        return reference << first, koids
+def _word(value: int, to: References) -> _Made:
+    return 0, to.words(value)
 
-    def args(record: Any, to: References) -> _Made:
-        count, data = arguments_bytes(record[at], to)
-        return count << first, data
 
-    def utf8(record: Any, _to: References) -> _Made:
-        data = text_bytes(record[at], min(most, MOST_STRING_SIZE))
-        return len(data) << first, stream(data)
+def _words(values: tuple[int, ...], to: References) -> _Made:
+    return 0, to.words(*values)
 
-    def counted(record: Any, to: References) -> _Made:
-        items = record[at]
-        if len(items) > most:
+
+def _counted(part: Part, kind: str) -> _Maker:
+    """A function for a field of a kind of record whose size is in the header."""
+    most, what = (1 << part.bits) - 1, f"{part.field} of {kind}"
+
+    def counted(items: Any, to: References) -> _Made:
+        if part.how == "utf8":
+            items = text_bytes(items, min(most, MOST_STRING_SIZE))
+        elif len(items) > most:
             raise LimitError(f"{what}: {len(items)} exceed the limit of {most}")
-        is_bytes = part.how == "bytes"
-        return len(items) << first, stream(items) if is_bytes else to.words(*items)
+        is_words = part.how == "words"
+        return len(items), to.words(*items) if is_words else stream(items)
 
-    return {
-        "name": text,
-        "text": text,
-        "thread": thread,
-        "args": args,
-        "utf8": utf8,
-        "bytes": counted,
-        "words": counted,
-    }[part.how]
+    return counted
 
 
 # They change a table, or are not stored as one record with a layout.
 _SPECIAL = {fxt.String, fxt.Thread, fxt.Blob, fxt.LargeBlob, fxt.Unknown}
-_STEPS: dict[type, tuple[int, int, list[_Maker]]] = {
-    layout.record: (layout.type, layout.subtype, _steps(layout))
+_KINDS = {
+    layout.record: _kind(layout)
     for layout in LAYOUTS
     if layout.record not in _SPECIAL or layout.record is fxt.Blob
 }
