@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.formatting.styles import addr2line_style
 from gsym.formatting.formatter import Formatter
+from gsym.formatting.styles import addr2line_style
 from tests.addr2line_runs import COMMAND, addr2line, environment
 from tests.companions import ID, OTHER_ID, place
 from tests.inputs.elf import CODE, Elf, Section

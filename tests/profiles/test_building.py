@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from gsym.profiles.model import Frame, Mapping, ProfileBuilder, Thread
@@ -25,6 +27,23 @@ def test_names_of_threads_may_come_later() -> None:
     assert builder.thread(Thread(1, 2)) == builder.thread(Thread(1, 2, "", "main"))
     assert builder.thread(Thread(1, 2, "app")) == 0
     assert builder.profile.threads == [Thread(1, 2, "app", "main")]
+
+
+def test_many_threads_with_names_alone_are_found_at_once() -> None:
+    def steps(count: int) -> int:
+        """The calls that it takes to add threads."""
+        events = []
+        builder = ProfileBuilder()
+        threads = [Thread(None, None, "", f"worker {at}") for at in range(count)]
+        sys.setprofile(lambda *event: events.append(event[1]))
+        try:
+            indexes = [builder.thread(each) for each in threads]
+        finally:
+            sys.setprofile(None)
+        assert indexes == [*range(count)]
+        return len(events)
+
+    assert steps(400) < 5 * steps(100)
 
 
 def test_a_stack_shows_inlined_frames_and_addresses_without_any() -> None:
