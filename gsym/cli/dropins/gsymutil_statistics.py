@@ -7,46 +7,54 @@ from __future__ import annotations
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.reading.statistics import InfoBytes, Statistics
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gsym.reading.statistics import Statistics
 
 _VALUE_WIDTH = 14
+# Label, field of `_parts` and name in JSON. Parts of the records of functions are
+# indented, those of merged functions in these once more.
+_PARTS = (
+    ("Header:", "header", "header"),
+    ("Global data dir:", "directory", "global_data_directory"),
+    ("UUID section:", "uuid_section", "uuid_section"),
+    ("Address table:", "address_table", "address_table"),
+    ("Addr info offsets:", "address_info_offsets", "addr_info_offsets"),
+    ("File table:", "file_table", "file_table"),
+    ("String table:", "string_table", "string_table"),
+    ("Function info data:", "function_info", "function_info_data"),
+    ("  Size and name:", "size_and_name", "size_and_name"),
+    ("  Line table info:", "line_table", "line_table_info"),
+    ("  Inline info:", "inline_info", "inline_info"),
+    ("  Call site info:", "call_sites", "call_site_info"),
+    ("  End of list:", "end_of_list", "end_of_list"),
+    ("  Padding:", "padding", "padding"),
+    ("  Merged func info:", "merged_functions", "merged_func_info"),
+    (
+        "    InfoType/InfoLength/Count/FnSize: ",
+        "envelope",
+        "infotype_infolength_count_and_fnsize",
+    ),
+    ("    Size and name:", "size_and_name", "size_and_name"),
+    ("    Line table info:", "line_table", "line_table_info"),
+    ("    Inline info:", "inline_info", "inline_info"),
+    ("    Call site info:", "call_sites", "call_site_info"),
+    ("    Merged func info:", "merged_functions", "merged_func_info"),
+    ("    End of list:", "end_of_list", "end_of_list"),
+    ("Padding:", "padding", "padding"),
+)
 
 
 def as_text(statistics: Statistics, path: str) -> str:
     """The table for people."""
-    own, merged = statistics.own, statistics.merged
-    parts = (
-        ("  Header:", statistics.header),
-        ("  Global data dir:", statistics.directory),
-        ("  UUID section:", statistics.uuid_section),
-        ("  Address table:", statistics.address_table),
-        ("  Addr info offsets:", statistics.address_info_offsets),
-        ("  File table:", statistics.file_table),
-        ("  String table:", statistics.string_table),
-        ("  Function info data:", statistics.function_info),
-        ("    Size and name:", own.size_and_name),
-        ("    Line table info:", own.line_table),
-        ("    Inline info:", own.inline_info),
-        ("    Call site info:", own.call_sites),
-        ("    End of list:", own.end_of_list),
-        ("    Padding:", _record_padding(statistics)),
-        ("    Merged func info:", own.merged_functions),
-        ("      InfoType/InfoLength/Count/FnSize: ", statistics.merged_envelope),
-        ("      Size and name:", merged.size_and_name),
-        ("      Line table info:", merged.line_table),
-        ("      Inline info:", merged.inline_info),
-        ("      Call site info:", merged.call_sites),
-        ("      Merged func info:", merged.merged_functions),
-        ("      End of list:", merged.end_of_list),
-        ("  Padding:", _padding(statistics)),
-    )
     lines = [
         f'GSYM statistics for "{path}":',
         f"{'  UUID:':<23}{_uuid(statistics.uuid)}",
-        _value("  Number of addresses:", statistics.num_addresses),
-        _value("  File size:", statistics.file_size) + " bytes",
+        _value("Number of addresses:", statistics.num_addresses),
+        _value("File size:", statistics.file_size) + " bytes",
     ]
-    for label, size in parts:
+    for label, _, _, size in _parts(statistics):
         percent = 100.0 * size / statistics.file_size
         lines.append(f"{_value(label, size)} bytes ({percent:5.2f}%)")
     return "\n".join(lines) + "\n"
@@ -56,31 +64,16 @@ def as_json(statistics: Statistics, path: str, *, pretty: bool) -> str:
     """A JSON object, on one line unless *pretty*."""
     import json
 
-    merged = _info_types(statistics.merged)
-    merged["infotype_infolength_count_and_fnsize"] = statistics.merged_envelope
-    own = {
-        **_info_types(statistics.own),
-        "padding": _record_padding(statistics),
-        "merged_func_info_type_sizes": merged,
-    }
-    sizes = {
-        "file_size": statistics.file_size,
-        "header": statistics.header,
-        "global_data_directory": statistics.directory,
-        "uuid_section": statistics.uuid_section,
-        "address_table": statistics.address_table,
-        "addr_info_offsets": statistics.address_info_offsets,
-        "file_table": statistics.file_table,
-        "string_table": statistics.string_table,
-        "function_info_data": statistics.function_info,
-        "function_info_type_sizes": own,
-        "padding": _padding(statistics),
-    }
+    sizes: tuple[dict[str, Any], ...] = {"file_size": statistics.file_size}, {}, {}
+    for _, depth, name, size in _parts(statistics):
+        sizes[depth][name] = size
+    whole, records, merged = sizes
+    records["merged_func_info_type_sizes"] = merged
     found = {
         "path": path,
         "uuid": _uuid(statistics.uuid),
         "num_addresses": statistics.num_addresses,
-        "byte-sizes": sizes,
+        "byte-sizes": {**whole, "function_info_type_sizes": records},
     }
     indent, separators = (2, (",", ": ")) if pretty else (None, (",", ":"))
     text = json.dumps(
@@ -89,27 +82,22 @@ def as_json(statistics: Statistics, path: str, *, pretty: bool) -> str:
     return text + "\n"
 
 
+def _parts(statistics: Statistics) -> Iterator[tuple[str, int, str, int]]:
+    """Label, depth, name in JSON and bytes of each of `_PARTS`."""
+    padding = statistics.padding + sum(size for _, size in statistics.unknown_sections)
+    of_records = statistics.function_info_padding + statistics.own.unknown
+    sizes: tuple[dict[str, Any], ...] = (
+        statistics._asdict() | {"padding": padding},
+        statistics.own._asdict() | {"padding": of_records},
+        statistics.merged._asdict() | {"envelope": statistics.merged_envelope},
+    )
+    for label, field, name in _PARTS:
+        depth = (len(label) - len(label.lstrip())) // 2
+        yield label, depth, name, sizes[depth][field]
+
+
 def _value(label: str, value: int) -> str:
-    return f"{label:<23}{value:>{_VALUE_WIDTH},}"
-
-
-def _info_types(sizes: InfoBytes) -> dict[str, object]:
-    return {
-        "size_and_name": sizes.size_and_name,
-        "line_table_info": sizes.line_table,
-        "inline_info": sizes.inline_info,
-        "merged_func_info": sizes.merged_functions,
-        "call_site_info": sizes.call_sites,
-        "end_of_list": sizes.end_of_list,
-    }
-
-
-def _record_padding(statistics: Statistics) -> int:
-    return statistics.function_info_padding + statistics.own.unknown
-
-
-def _padding(statistics: Statistics) -> int:
-    return statistics.padding + sum(size for _, size in statistics.unknown_sections)
+    return f"{f'  {label}':<23}{value:>{_VALUE_WIDTH},}"
 
 
 def _uuid(uuid: bytes) -> str:
