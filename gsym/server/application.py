@@ -25,6 +25,7 @@ from gsym.modules.symbolizer import Symbolizer
 from gsym.server.admission import Admission, options_response
 from gsym.server.answers import Answers
 from gsym.server.arrow import arrow_routes
+from gsym.server.debuginfod import debuginfod_routes
 from gsym.server.downloads import download_routes
 from gsym.server.errors import HttpError, endpoint_path, error_response
 from gsym.server.logs import RequestLog, configure_logs
@@ -85,7 +86,7 @@ def create_app(
     service = Service(settings, symbolizer, metrics)
     routes = [route for part in (*_CORE, *MOUNTED) for route in part(service)]
     # Last: their paths match almost anything.
-    routes += download_routes(service)
+    routes += [*debuginfod_routes(service), *download_routes(service)]
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:

@@ -22,8 +22,9 @@ from gsym.api.extensions import (
 )
 from gsym.server.arrow import ARROW_PARAMETERS
 from gsym.server.errors import ErrorBody, json_response
-from gsym.server.reports import REPORT_PARAMETERS, AttemptShown, ModuleShown
+from gsym.server.reports import REPORT_PARAMETERS
 from gsym.server.service import Service
+from gsym.server.shown_modules import AttemptShown, ModuleShown
 from gsym.server.symbfiles.protocol import Accepted, Refused
 from gsym.server.uploads import STATED, AuthInfo, UploadAnswer
 

@@ -1,62 +1,46 @@
 """`POST /symbolicate/report`: a crash report, a log, any text with addresses, a dump.
 
-Core files and minidumps are read by confined processes. Such a process knows no files
-of modules but those that it is given. It says of which modules more files may give
-longer stacks, and is run again with these.
-
-`module_shown` and `attempts_shown` say what answers for people have of modules.
+Core files and minidumps are read as `gsym.server.dumps` says.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Message
 
 from gsym.api.extensions import SourceRoots
-from gsym.confined.adding import is_file_in
-from gsym.confined.process import run_confined
 from gsym.containers.recognition import COMPRESSED, HEAD_SIZE, recognise
-from gsym.errors import FormatError, LimitError
+from gsym.errors import LimitError
 from gsym.memory.elf_core import is_core
 from gsym.memory.microdump import has_microdump
 from gsym.memory.minidump import MAGIC
 from gsym.memory.stack_parts import (
-    NO_LIMITS,
     ParsedReport,
-    StackBuilder,
-    StackFrame,
-    StackHeading,
-    StackModule,
     module_of_path,
 )
-from gsym.model import UINT64_END
-from gsym.modules.key import Attempt, ModuleKey
-from gsym.reports.confined_dump import module_name
+from gsym.modules.key import ModuleKey
 from gsym.reports.report import Report
 from gsym.reports.report_work import ReportWork
 from gsym.reports.source_lines import SourceLines
 from gsym.reports.stacks.recognition import parse_report
 from gsym.server.bodies import SpooledBodies, request_body
+from gsym.server.dumps import read_dump
 from gsym.server.errors import HttpError, answered, in_time, number_in, private_response
 from gsym.server.modules import child_limits
 from gsym.server.service import Service
-from gsym.store.entries import Entry
+from gsym.server.shown_modules import module_shown, shown
 from gsym.store.listing import StoreListing
 
-_MOST_RUNS = 16
 _MOST_OF_NAME = 4  # stored modules of one name, of which one may be that of the dump
-_INVALID = "reading the dump had an invalid result"
-_LONGEST_TEXT = 4096  # characters of a name or a path, which may be hostile
 _MOST_BYTES = 4  # of a character
 _LONGEST_NAME = 1000
 _MOST_CHOICES = 1000
@@ -69,121 +53,6 @@ REPORT_PARAMETERS = {
     "context": "source lines to add before and after that of each call, up to 20",
     "parts": "true: the answer also has the texts between the frames",
 }
-_LEVELS = ("names of functions", "source lines", "inlined calls")
-
-
-class Frame(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """Fields of a `StackFrame`."""
-
-    text: str
-    module: Annotated[int, Meta(ge=-1)]
-    address: int
-    base: Literal["image", "link", "file"]
-    is_return: bool
-    stack: Annotated[int, Meta(ge=0)]
-    trust: str
-
-
-class Stacks(msgspec.Struct, forbid_unknown_fields=True):
-    """The stacks of a dump: a `ParsedReport` as the confined process wrote it."""
-
-    form: str
-    reason: str
-    notes: list[str]
-    stacks: list[tuple[str, bool, str, int, tuple[tuple[str, int], ...], str]]
-    modules: list[Annotated[list[str], Meta(min_length=6, max_length=6)]]
-    parts: list[str | Frame]
-
-    def report(self) -> ParsedReport:
-        """The report."""
-        stack = StackBuilder(NO_LIMITS)
-        for each in self.parts:
-            if isinstance(each, str):
-                stack.add_text(each)
-                continue
-            is_known = each.module < len(self.modules) and each.stack < len(self.stacks)
-            if not (is_known and 0 <= each.address < UINT64_END):
-                raise FormatError(_INVALID)
-            stack.heading = each.stack
-            stack.add_frame(StackFrame(**msgspec.structs.asdict(each)))
-        return stack.finish(self.form)._replace(
-            modules=tuple(
-                StackModule(row[0], ModuleKey(*row[2:]), path=row[1])
-                for row in self.modules
-            ),
-            notes=tuple(self.notes),
-            headings=tuple(StackHeading(*each) for each in self.stacks),
-            reason=self.reason,
-        )
-
-
-class _Answer(msgspec.Struct):
-    file: str
-    report: Stacks | None = None
-    wanted: list[Annotated[list[str], Meta(min_length=6, max_length=6)]] = []
-
-
-class AttemptShown(msgspec.Struct):
-    """An attempt to get a module from a source; see `gsym.modules.key.Attempt`."""
-
-    source: str
-    outcome: str
-    detail: str
-    seconds: float
-    size: int
-
-
-class ModuleShown(msgspec.Struct):
-    """A module of the store."""
-
-    debug_file: str  # name of the file with debug information
-    debug_id: str  # digits of the GUID and the age
-    code_file: str  # name of the binary if it differs
-    code_id: str  # build id, LC_UUID, or time stamp and image size
-    os: str  # "Linux", "mac" or "windows"
-    architecture: str  # such as "x86_64"
-    size: int  # total bytes of its files
-    functions: int  # number of functions; 0 if it is not converted yet
-    level: str  # the detail of its symbols
-    source: str  # origin of the debug information
-    added: float  # seconds since 1970
-    is_incomplete: bool  # whether files with debug information could not be read
-
-
-def attempts_shown(attempts: Iterable[Attempt]) -> list[AttemptShown]:
-    """The attempts to get a module."""
-    return [
-        AttemptShown(shown(source), outcome, shown(detail), seconds, size)
-        for source, outcome, detail, seconds, size in attempts
-    ]
-
-
-def shown(text: str) -> str:
-    """Valid text of limited length."""
-    if len(text) > _LONGEST_TEXT:
-        text = text[: _LONGEST_TEXT - 1] + "…"
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def module_shown(entry: Entry) -> ModuleShown:
-    """An entry of a store."""
-    known, quality = entry.identity, entry.quality
-    return ModuleShown(
-        debug_file=shown(known.debug_file),
-        debug_id=known.debug_id,
-        code_file=shown(known.code_file),
-        code_id=known.code_id,
-        os=shown(known.os),
-        architecture=shown(known.architecture),
-        size=entry.size,
-        functions=quality.functions,
-        level=_LEVELS[min(max(quality.level, 0), len(_LEVELS) - 1)]
-        if quality.functions
-        else "not converted yet",
-        source=shown(entry.source),
-        added=entry.added,
-        is_incomplete=bool(entry.missing),
-    )
 
 
 class ReportQuery(msgspec.Struct):
@@ -291,48 +160,9 @@ class Reports:
 
     def _read(self, path: str, folder: str) -> ParsedReport | str:
         """The stacks of a dump in *folder*, or a text that was compressed."""
-        places: dict[str, Iterator[str]] = {}
-        files: dict[str, list[str]] = {}
-        answer = self._run(path, folder, files)
-        for _ in range(_MOST_RUNS):
-            is_more = False
-            for row in answer.wanted:
-                name = module_name(row)
-                if name not in places:
-                    places[name] = self._files(ModuleKey(*row[2:]), row[0])
-                file = next(places[name], None)
-                if file is not None:
-                    files.setdefault(name, []).append(file)
-                    is_more = True
-            if not is_more:
-                break
-            answer = self._run(answer.file, folder, files)
-        if answer.report is None:
-            return self._text(answer.file)
-        return answer.report.report()
-
-    def _run(self, path: str, folder: str, files: dict[str, list[str]]) -> _Answer:
-        order = {
-            "path": path,
-            "folder": folder,
-            "files": files,
-            "most_inflated": self._service.settings.limits.max_dump_inflated,
-        }
-        known = {each: None for several in files.values() for each in several}
-        there = [os.path.realpath(each) for each in known if os.path.isfile(each)]
-        found = run_confined(
-            *("dump", order, folder, self._limits),
-            inputs=[path],
-            companions=there,
-            readable=list(known),
-        )
-        try:
-            answer = msgspec.convert(found, _Answer)
-        except msgspec.ValidationError:
-            raise FormatError(_INVALID) from None
-        if not is_file_in(answer.file, folder):
-            raise FormatError(_INVALID)
-        return answer
+        most = self._service.settings.limits.max_dump_inflated
+        found = read_dump(path, folder, self._files, self._limits, most)
+        return self._text(found) if isinstance(found, str) else found
 
     def _files(self, key: ModuleKey, name: str) -> Iterator[str]:
         """The files of a module that may have its code."""

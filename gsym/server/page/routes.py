@@ -27,14 +27,9 @@ from gsym.server.answers import is_known
 from gsym.server.bodies import request_body
 from gsym.server.downloads import SEVERAL
 from gsym.server.errors import HttpError, error_response, number_in, private_response
-from gsym.server.reports import (
-    ReportQuery,
-    Reports,
-    attempts_shown,
-    module_shown,
-    shown,
-)
+from gsym.server.reports import ReportQuery, Reports
 from gsym.server.service import ModuleOpening, Service
+from gsym.server.shown_modules import attempts_shown, module_shown, shown
 from gsym.server.tokens import UPLOAD
 from gsym.store.binary_facts import KINDS
 from gsym.store.entries import Entry
