@@ -451,8 +451,8 @@ class Resolver:
         # When a source answers again, modules that it failed to deliver are requested
         # again; when it replaces a bad file, all modules with bad files.
         if attempt.outcome == "refused":
-            return not self.breaker.was_repaired_since(attempt.source, when)
-        has_recovered = self.breaker.has_answered_since(attempt.source, when)
+            return not self.breaker.state(attempt.source).repaired > when
+        has_recovered = self.breaker.state(attempt.source).answered > when
         return attempt.outcome != "failed" or not has_recovered
 
     def _is_probe(self, key: ModuleKey, attempt: Attempt) -> bool:
@@ -490,7 +490,7 @@ class Resolver:
             OSError: The store cannot be written.
         """
         name, started = source.name, time.monotonic()
-        if not is_probe and self.breaker.is_out(name):
+        if not is_probe and self.breaker.state(name).is_out:
             skipped = Attempt(name, "failed", "skipped: the source is not answering")
             if not self._is_probe(key, skipped):
                 return skipped, None

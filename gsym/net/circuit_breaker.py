@@ -34,7 +34,7 @@ class CircuitBreaker:
         self._probe_seconds = probe_seconds
         self._clock = clock
         self._lock = threading.Lock()
-        self._states: dict[Hashable, _State] = {}
+        self._states: dict[Hashable, BreakerState] = {}
 
     def answered(self, key: Hashable) -> bool:
         """Record an answer, even if the source does not have the module.
@@ -89,25 +89,15 @@ class CircuitBreaker:
         with self._lock:
             self._state(key).repaired = self._clock()
 
-    def was_repaired_since(self, key: Hashable, time: float) -> bool:
-        """Whether that happened after *time*, as the clock returns it."""
-        with self._lock:
-            return self._state(key).repaired > time
-
-    def has_answered_since(self, key: Hashable, time: float) -> bool:
-        """Whether it answered after *time*, as the clock returns it."""
-        with self._lock:
-            return self._state(key).answered > time
-
     def is_asked(self, key: Hashable) -> bool:
         """Whether to ask it now, perhaps as a probe."""
         with self._lock:
             return not self._state(key).is_out or self._claim(key)
 
-    def is_out(self, key: Hashable) -> bool:
-        """Whether it is only probed."""
+    def state(self, key: Hashable) -> BreakerState:
+        """What is known of it."""
         with self._lock:
-            return self._state(key).is_out
+            return self._state(key)
 
     def claims_probe(self, key: Hashable) -> bool:
         """Whether the caller should probe it now."""
@@ -122,17 +112,18 @@ class CircuitBreaker:
         state.probed = now
         return True
 
-    def _state(self, key: Hashable) -> _State:
-        return self._states.setdefault(key, _State())
+    def _state(self, key: Hashable) -> BreakerState:
+        return self._states.setdefault(key, BreakerState())
 
 
-class _State:
-    __slots__ = ("answered", "failures", "is_out", "probed", "repaired", "until")
+class BreakerState:
+    """What is known of a source or server; times are those of the clock, or 0."""
+
+    answered = 0.0  # when it gave the last answer
+    is_out = False  # whether it is only probed
+    probed = 0.0
+    repaired = 0.0
+    until = 0.0  # the end of a pause
 
     def __init__(self) -> None:
-        self.answered = 0.0
         self.failures: list[tuple[float, float]] = []  # times, and what they took
-        self.is_out = False
-        self.probed = 0.0
-        self.repaired = 0.0
-        self.until = 0.0  # the end of a pause

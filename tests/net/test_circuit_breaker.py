@@ -65,11 +65,11 @@ def test_first_answer_ends_the_pause_of_a_source(
 ) -> None:
     for _ in range(3):
         breaker.failed("a")
-    assert not breaker.has_answered_since("a", clock.now - 1)
+    assert breaker.state("a").answered <= clock.now - 1
     clock.now += 1
     breaker.answered("a")
-    assert breaker.has_answered_since("a", clock.now - 1)
-    assert not breaker.has_answered_since("a", clock.now)
+    assert breaker.state("a").answered > clock.now - 1
+    assert breaker.state("a").answered <= clock.now
     assert [breaker.is_asked("a") for _ in range(3)] == [True] * 3
 
 
@@ -107,10 +107,10 @@ def test_an_answer_ends_a_requested_pause(breaker: CircuitBreaker) -> None:
 def test_failures_that_take_long_take_a_source_out(clock: Clock) -> None:
     breaker = CircuitBreaker(most_failures=60, most_seconds=10, clock=clock)
     assert [breaker.failed("a", 4.0) for _ in range(4)] == [False, False, True, False]
-    assert breaker.is_out("a")
-    assert not breaker.is_out("b")
+    assert breaker.state("a").is_out
+    assert not breaker.state("b").is_out
     assert [breaker.answered("a") for _ in range(2)] == [True, False]
-    assert not breaker.is_out("a")
+    assert not breaker.state("a").is_out
     assert breaker.failed("a", 13.0)
 
 
