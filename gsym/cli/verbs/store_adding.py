@@ -29,7 +29,7 @@ from gsym.store.tree_adding import FileOutcome, add_tree, in_parallel
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from gsym.store.entries import Resolution
@@ -81,12 +81,13 @@ def add(values: Values) -> int:
 
 def _add_to(store: Store, values: Values) -> int:
     paths = values.operands("PATH")
-    limits = ArchiveLimits()
+    given, limits = set(paths), ArchiveLimits()
     limits = limits._replace(
         members=values.number("--max-members", minimum=1) or limits.members,
         inflated=values.size("--max-inflated") or limits.inflated,
     )
-    tally = _Tally(paths)
+    counts, skipped = Counter[str](), Counter[str]()
+    failures: list[FileOutcome] = []
     with progress_for(store.path, quiet=values.flag("--quiet")) as progress:
         for outcome in add_tree(
             store,
@@ -101,37 +102,19 @@ def _add_to(store: Store, values: Values) -> int:
             **options.convert_keywords(values, *_KEYWORDS),
         ):
             progress.clear()
-            tally.count(outcome)
+            if outcome.outcome in _DONE:
+                counts[outcome.outcome] += 1
+            elif outcome.outcome == "skipped" and outcome.path not in given:
+                skipped[outcome.reason] += 1
+            else:
+                failures.append(outcome)
             options.show(values, _add_record(store, outcome), _added(outcome))
     if not values.flag("--quiet") and not values.flag("--json"):
-        print_lines(tally.lines())
-    for path, reason in tally.failures:
-        tell(f"gsym store add: {path}: {reason}")
-    return EXIT_FAILED if tally.failures else 0
-
-
-class _Tally:
-    """Numbers of files by outcome."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = set(paths)
-        self._counts = dict.fromkeys(_DONE, 0)
-        self._skipped: dict[str, int] = {}
-        self.failures: list[tuple[str, str]] = []
-
-    def count(self, outcome: FileOutcome) -> None:
-        if outcome.outcome in self._counts:
-            self._counts[outcome.outcome] += 1
-        elif outcome.outcome == "skipped" and outcome.path not in self._paths:
-            count = self._skipped.get(outcome.reason, 0)
-            self._skipped[outcome.reason] = count + 1
-        else:
-            self.failures.append((outcome.path, outcome.reason))
-
-    def lines(self) -> Iterable[str]:
-        yield ", ".join(f"{count} {kind}" for kind, count in self._counts.items())
-        for reason, count in sorted(self._skipped.items()):
-            yield f"{count} skipped: {reason}"
+        print(", ".join(f"{counts[kind]} {kind}" for kind in _DONE))
+        print_lines(f"{n} skipped: {reason}" for reason, n in sorted(skipped.items()))
+    for each in failures:
+        tell(f"gsym store add: {each.path}: {each.reason}")
+    return EXIT_FAILED if failures else 0
 
 
 def _added(outcome: FileOutcome) -> Iterator[str]:

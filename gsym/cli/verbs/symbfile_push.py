@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from gsym.conversion.report import ConversionReport
-
     Delivery = Callable[[str, Sequence[UploadPart]], dict[str, Any]]
     Preparation = Callable[[str, FileId, str], Upload]
 
@@ -129,11 +127,7 @@ def _push_all(
             report = report._replace(file_id=file_id)
             with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
                 upload = prepare(executable, file_id, folder)
-                report = report._replace(
-                    notes=upload.notes,
-                    losses=upload.losses,
-                    conversion=upload.conversion,
-                )
+                report = report._replace(upload=upload)
                 report = report._replace(**deliver(executable, upload.parts))
         except (GsymError, OSError, MemoryError) as error:
             report = report._replace(error=describe(error))
@@ -223,10 +217,7 @@ class PushReport(NamedTuple):
     outcomes: tuple[PartOutcome, ...] = ()  # of each part; empty after an error
     # of a dry run, the files with the headers of the requests
     heads: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()  # what its symbols lack, and why
-    losses: dict[str, int] | None = None  # kind of lost data -> count
-    # the report on the conversion of its symbols, or None
-    conversion: ConversionReport | None = None
+    upload: Upload = Upload((), (), {})  # what its parts were made of
     error: str = ""  # why there are no parts, or ""
 
 
@@ -247,10 +238,11 @@ def push_lines(report: PushReport) -> Iterator[str]:
 
 def warning_lines(report: PushReport) -> Iterator[str]:
     """Warnings about data that is not in the symbfiles."""
-    if report.conversion is not None:
-        yield from conversion_report.input_warning_lines(report.conversion)
-    yield from symbfile_extract.loss_lines(report.executable, report.losses or {})
-    for note in report.notes:
+    _, notes, losses, conversion = report.upload
+    if conversion is not None:
+        yield from conversion_report.input_warning_lines(conversion)
+    yield from symbfile_extract.loss_lines(report.executable, losses)
+    for note in notes:
         yield f"{report.executable}: warning: {note}"
 
 
@@ -280,15 +272,15 @@ def json_report(url: str, reports: list[PushReport], seconds: float) -> dict[str
 
 
 def _executable(report: PushReport) -> dict[str, Any]:
-    file_id = report.file_id
+    file_id, upload = report.file_id, report.upload
     return {
         "executable": report.executable,
         "file_id": file_id and {"hex": file_id.hex(), "base64": file_id.base64},
         "parts": [_part(each) for each in report.outcomes],
         "heads": list(report.heads),
-        "notes": list(report.notes),
-        "losses": report.losses or {},
-        "conversion": report.conversion and report.conversion.to_dict(),
+        "notes": list(upload.notes),
+        "losses": upload.losses,
+        "conversion": upload.conversion and upload.conversion.to_dict(),
         "error": report.error or None,
     }
 
