@@ -106,7 +106,6 @@ class OutputCommand(Command):
 
 
 def _print_output(work: Work, values: Values) -> int:
-    import os
     import shutil
     import sys
     from tempfile import TemporaryDirectory

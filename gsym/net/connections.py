@@ -108,7 +108,7 @@ class Connections:
         """
         try:
             with self._stream(address, headers, body, until, is_trusted) as response:
-                self._clock.end_at(until)
+                self._clock.end = until
                 fields = {
                     name.decode("latin-1").lower(): value.decode("latin-1").strip()
                     for name, value in response.headers
@@ -140,8 +140,8 @@ class Connections:
     ) -> AbstractContextManager[httpcore2.Response]:
         """Send a request."""
         limits = self._limits
-        self._clock.end_at(min(time.monotonic() + limits.header_seconds, until))
-        self._clock.begin_answer()
+        self._clock.end = min(time.monotonic() + limits.header_seconds, until)
+        self._clock.length = AnswerLength()
         left = self._clock.cut(None)
         url = httpcore2.URL(
             scheme=address.scheme.encode("ascii"),
@@ -252,12 +252,6 @@ class _Clock(threading.local):
         self.end = float("inf")
         self.length = AnswerLength()
 
-    def end_at(self, end: float) -> None:
-        self.end = end
-
-    def begin_answer(self) -> None:
-        self.length = AnswerLength()
-
     def cut(self, seconds: float | None) -> float:
         """*seconds*, or the time to the deadline if that is less."""
         left = self.end - time.monotonic()
@@ -332,7 +326,7 @@ class _Stream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
-        self._clock.begin_answer()  # it was the answer of a proxy
+        self._clock.length = AnswerLength()  # it was the answer of a proxy
         stream = self._stream.start_tls(ssl_context, server_hostname, timeout)
         return _Stream(stream, self._clock)
 

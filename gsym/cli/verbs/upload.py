@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from functools import partial
 
 from gsym.api.client.upload_client import StoredModule, UploadClient
@@ -95,10 +96,8 @@ class _Uploading:
 
     def __init__(self, client: UploadClient, values: Values) -> None:
         self._client = client
-        self._is_json = values.flag("--json")
-        self._is_quiet = values.flag("--quiet") or self._is_json
-        self._sends_all = values.flag("--all")
-        self._is_dry = values.flag("--dry-run")
+        self._values = values
+        self._is_quiet = values.flag("--quiet") or values.flag("--json")
         self._outcomes: list[dict[str, str]] = []
 
     def described(self, paths: list[str]) -> Iterator[_File]:
@@ -136,10 +135,10 @@ class _Uploading:
 
     def _send(self, file: _File, report: Callable[[int], object]) -> None:
         stored = [self._client.stored(key) for key in file.keys]
-        is_lacking = self._sends_all or any(map(file.is_lacking, stored)) or not stored
-        if not is_lacking:
+        is_lacking = any(map(file.is_lacking, stored)) or not stored
+        if not is_lacking and not self._values.flag("--all"):
             self._note(file, "present")
-        elif self._is_dry:
+        elif self._values.flag("--dry-run"):
             self._note(file, "lacking")
         else:
             modules = self._client.send(file.path, file.name, report)
@@ -155,14 +154,12 @@ class _Uploading:
             print(printable(f"{file.path}: {outcome}{shown}"))
 
     def _finish(self) -> int:
-        counts: dict[str, int] = {}
-        for each in self._outcomes:
-            counts[each["outcome"]] = counts.get(each["outcome"], 0) + 1
-        if self._is_json:
+        counts = Counter(each["outcome"] for each in self._outcomes)
+        if self._values.flag("--json"):
             print_json({"files": self._outcomes, "counts": counts})
         elif not self._is_quiet and len(self._outcomes) > 1:
             print(", ".join(f"{count} {name}" for name, count in counts.items()))
-        return EXIT_FAILED if counts.get("failed") else 0
+        return EXIT_FAILED if counts["failed"] else 0
 
 
 def _report(progress: Progress, before: int, total: int, sent: int) -> None:
