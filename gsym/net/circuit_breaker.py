@@ -95,7 +95,7 @@ class CircuitBreaker:
             return not self._state(key).is_out or self._claim(key)
 
     def state(self, key: Hashable) -> BreakerState:
-        """What is known of it."""
+        """The state of a source or server."""
         with self._lock:
             return self._state(key)
 
@@ -117,7 +117,7 @@ class CircuitBreaker:
 
 
 class BreakerState:
-    """What is known of a source or server; times are those of the clock, or 0."""
+    """The state of a source or server; times are those of the clock, or 0."""
 
     answered = 0.0  # when it gave the last answer
     is_out = False  # whether it is only probed

@@ -1,4 +1,4 @@
-"""What answers for people have of modules."""
+"""Modules as answers for people have them."""
 
 from __future__ import annotations
 
