@@ -407,6 +407,21 @@ def test_a_module_that_is_replaced_has_another_tag(tmp_path: Path) -> None:
     assert second.body != first.body
 
 
+def test_a_store_copied_with_its_links_followed_is_served(
+    folder: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy, symlinks=False)
+    by_build_id = f"/buildid/{build_id(EXPORTED).hex()}/gsym"
+    with running(folder) as whole, running(copy) as copied:
+        for path in (path_of(KEPT_SYM), path_of(EXPORTED, "gsym"), by_build_id):
+            answer = get(copied, path)
+            assert answer.status == 200
+            assert answer.body == get(whole, path).body
+        # Only a link knows code ids of Windows.
+        assert get(copied, f"/xul.dll/{PE_CODE_ID}/xul.sym").status == 404
+
+
 def test_downloads_can_be_switched_off(folder: Path) -> None:
     with running(folder, enable_downloads=False) as server:
         assert get(server, path_of(KEPT_SYM)).status == 404
