@@ -124,7 +124,9 @@ async def _begin(
             raise stream.too_much(limits.max_modules, "modules")
     modules = await _open_modules(values, service)
     found = sum(each.reader is not None for each in modules.values())
-    service.metrics.count_rows(addresses, found, len(values) - found)
+    service.metrics.of("gsym_symbolicate_frames", "arrow").observe(addresses)
+    service.metrics.of("gsym_modules", "found").inc(found)
+    service.metrics.of("gsym_modules", "missing").inc(len(values) - found)
     return _checked(stream.answer_pieces(parts, modules, options), modules, service)
 
 

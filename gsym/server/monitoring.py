@@ -170,9 +170,9 @@ class Metrics(dict[str, Any]):
     def count_work(self, version: str, work: Symbolication) -> None:
         """Count the contents and results of a request."""
         stacks = sum(len(job.stacks) for job, _ in work.jobs)
-        self._of("gsym_symbolicate_jobs", version).observe(len(work.jobs))
-        self._of("gsym_symbolicate_stacks", version).observe(stacks)
-        self._of("gsym_symbolicate_frames", version).observe(work.frames)
+        self.of("gsym_symbolicate_jobs", version).observe(len(work.jobs))
+        self.of("gsym_symbolicate_stacks", version).observe(stacks)
+        self.of("gsym_symbolicate_frames", version).observe(work.frames)
         for each in work.modules.values():
             if not each.is_wanted:
                 continue
@@ -181,40 +181,24 @@ class Metrics(dict[str, Any]):
                 result = "missing"
             else:
                 result = "found" if each.was_known else "fetched"
-            self._of("gsym_modules", result).inc()
+            self.of("gsym_modules", result).inc()
             if module is not None and not each.was_known:
                 for attempt in module.attempts:
-                    self._of(
+                    self.of(
                         "gsym_source_answers", attempt.source, attempt.outcome
                     ).inc()
         if self._symbolizer is not None:
             self["gsym_open_modules"].set(len(self._symbolizer))
             self["gsym_mapped_bytes"].set(self._symbolizer.mapped)
 
-    def count_rows(self, addresses: int, found: int, missing: int) -> None:
-        """Count the contents of a request with Arrow batches, and its modules."""
-        self._of("gsym_symbolicate_frames", "arrow").observe(addresses)
-        self._of("gsym_modules", "found").inc(found)
-        self._of("gsym_modules", "missing").inc(missing)
-
-    def count_part(self, kind: str, result: str, size: int = 0) -> None:
-        """Count a part of a symbfile, and its bytes."""
-        self._of("gsym_symbfile_parts", kind, result).inc()
-        self._of("gsym_symbfile_bytes", kind).inc(size)
-
-    def count_locations(self, symbolized: int, left: int) -> None:
-        """Count the addresses of a received profile that had no functions."""
-        self._of("gsym_profile_locations", "symbolized").inc(symbolized)
-        self._of("gsym_profile_locations", "left").inc(left)
-
     def count_request(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a request that was answered."""
         path = _endpoint_of(scope)
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        self._of("gsym_requests", path, method, status).inc()
-        self._of("gsym_request_seconds", path).observe(seconds)
+        self.of("gsym_requests", path, method, status).inc()
+        self.of("gsym_request_seconds", path).observe(seconds)
 
-    def _of(self, *name: str | int) -> Any:
+    def of(self, *name: str | int) -> Any:
         """Metric with labels: `metric.labels(...)`, but faster after the first time."""
         found = self._labelled.get(name)
         if found is None:

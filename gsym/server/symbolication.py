@@ -58,7 +58,7 @@ class _Answering:
         try:
             jobs = _READERS[self._version](body, service.request_limits)
         except RequestError as error:
-            service.metrics["gsym_request_errors"].labels(error.kind).inc()
+            service.metrics.of("gsym_request_errors", error.kind).inc()
             raise http_error(error) from None
         work = Symbolication(jobs)
         return work, work.open_known(service.symbolizer)
@@ -79,7 +79,7 @@ class _Answering:
                     most=most,
                 )
         except LimitError:
-            service.metrics["gsym_request_errors"].labels("too_large_answer").inc()
+            service.metrics.of("gsym_request_errors", "too_large_answer").inc()
             title = f"please ask for less: the answer has more than {most} bytes"
             raise HttpError(413, title) from None
         service.metrics.count_work(self._version, work)

@@ -104,7 +104,7 @@ def upload_routes(service: Service) -> list[Route]:
         holder = _upload_holder(request, service.tokens)
         answer = UploadAnswer(await uploads.receive(request, holder))
         for each in answer.upload.modules:
-            service.metrics["gsym_uploads"].labels(each.outcome).inc()
+            service.metrics.of("gsym_uploads", each.outcome).inc()
         return json_response(answer, 201)
 
     async def auth_info(request: Request) -> Response:

@@ -119,9 +119,10 @@ async def _symbolized(
                 completed = await service.run(complete)
     native = [each for each in profile.locations if each.mapping is not None]
     found = sum(bool(each.frames) for each in native)
-    service.metrics.count_locations(found, len(native) - found)
-    unsure = sum(bool(each.module and each.module.unsure) for each in wanted)
     counts = {"symbolized": found, "left": len(native) - found}
+    for result, count in counts.items():
+        service.metrics.of("gsym_profile_locations", result).inc(count)
+    unsure = sum(bool(each.module and each.module.unsure) for each in wanted)
     return completed, counts | ({"unsure_modules": unsure} if unsure else {})
 
 
@@ -135,5 +136,5 @@ async def _forwarded(body: bytes, service: Service, collector: Collector) -> byt
         status = error.status_code
         raise
     finally:
-        service.metrics["gsym_profiles_forwarded"].labels(status).inc()
+        service.metrics.of("gsym_profiles_forwarded", status).inc()
     return answer

@@ -115,7 +115,9 @@ class _Receiving:
         except Exception as error:  # noqa: BLE001 - the protocol defines the answer
             return _refused(error, facts)
         finally:
-            self._service.metrics.count_part(kind, facts["symbfile"], size)
+            of = self._service.metrics.of
+            of("gsym_symbfile_parts", kind, facts["symbfile"]).inc()
+            of("gsym_symbfile_bytes", kind).inc(size)
         return protocol.success_response()
 
     async def _receive(
