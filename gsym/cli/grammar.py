@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Work = Callable[["Values"], int]
 
 _MAX_DIGITS = 1024  # Python prints no number of many more digits
-_HELP_COLUMN = 26
+_HELP_COLUMN, _PEERS_COLUMN = 26, 25
 _HELP_WIDTH = 80
 # How alike a suggestion has to be, from 0 to 1; two letters of three in short words.
 _CLOSE, _CLOSE_IF_SHORT = 0.75, 0.66
@@ -650,11 +650,9 @@ def suggestion(word: str, known: list[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
-def help_entry(
-    head: str, text: str, column: int = _HELP_COLUMN, *, wraps: bool = True
-) -> list[str]:
+def help_entry(head: str, text: str, *, wraps: bool = True) -> list[str]:
     """Two columns; a long head stands on a line of its own."""
-    lines = []
+    lines, column = [], _HELP_COLUMN if wraps else _PEERS_COLUMN
     line = f"  {head}"
     if len(line) > column - 1 - wraps:
         lines.append(line)

@@ -45,7 +45,6 @@ PROGRAM = "gsym-addr2line"
 
 _LINE_SIZE = 99  # addr2line's buffer: a longer line counts as several
 _SPACES = b" \t\n\v\f\r"
-_HELP_COLUMN = 25
 _MAX_FILES = 2000  # a response file may include itself
 _STYLES = ("none", "auto", "gnu-v3", "java", "gnat", "dlang", "rust")
 
@@ -80,13 +79,13 @@ def help_text() -> str:
             "from stdin"
         ),
         " The options are:",
-        *help_entry("@<file>", "Read options from <file>", _HELP_COLUMN, wraps=False),
+        *help_entry("@<file>", "Read options from <file>", wraps=False),
     ]
     for option in OPTIONS:
         value = f"=<{option.metavar}>" if option.metavar else ""
         value = f"[={option.metavar}]" if option.optional else value
         head = f"{option.short} {option.name}{value}".strip()
-        lines += help_entry(head, option.help, _HELP_COLUMN, wraps=False)
+        lines += help_entry(head, option.help, wraps=False)
     return "\n".join(lines) + "\n\n"
 
 

@@ -23,7 +23,6 @@ PROGRAM = "gsymutil"
 
 _UINT32_END = 1 << 32
 _BASE_OF_PREFIX = {"0x": 16, "0X": 16, "0b": 2, "0B": 2, "0o": 8}
-_HELP_COLUMN = 25
 _SHORTEST_SUGGESTION = 4
 _FILTER = "--merged-functions-filter"
 
@@ -227,7 +226,5 @@ def help_text() -> str:
             separator = "=" if option.name.startswith("--") else " "
             has_value = option.metavar and option.optional is None
             value = f"{separator}<{option.metavar}>" if has_value else ""
-            lines += help_entry(
-                option.name + value, option.help, _HELP_COLUMN, wraps=False
-            )
+            lines += help_entry(option.name + value, option.help, wraps=False)
     return "\n".join(lines) + "\n"

@@ -26,7 +26,6 @@ STYLES = ("LLVM", "GNU", "JSON")
 _ENVIRONMENT = "LLVM_SYMBOLIZER_OPTS"
 _MAX_RESPONSE_FILES = 100  # a response file may include itself
 _LINES_END = 1 << 31
-_HELP_COLUMN = 25
 _NO_VALUE = "\0"  # an option without its optional value overrides any value
 
 # In the order of the help, which omits options without a text.
@@ -199,7 +198,7 @@ def help_text() -> str:
             heads += [alias for alias in option.aliases if alias == "--print-address"]
             heads += ["--exe=<file>"] if option.name == "--obj" else []
             head = ", ".join(filter(None, heads))
-            lines += help_entry(head, option.help, _HELP_COLUMN, wraps=False)
+            lines += help_entry(head, option.help, wraps=False)
     return _OPENING + "\n".join(lines) + "\n" + _CLOSING
 
 
