@@ -119,11 +119,11 @@ class CircuitBreaker:
 class BreakerState:
     """The state of a source or server; times are those of the clock, or 0."""
 
-    answered = 0.0  # when it gave the last answer
-    is_out = False  # whether it is only probed
-    probed = 0.0
-    repaired = 0.0
-    until = 0.0  # the end of a pause
+    answered: float = 0.0  # when it gave the last answer
+    is_out: bool = False  # whether it is only probed
+    probed: float = 0.0
+    repaired: float = 0.0
+    until: float = 0.0  # the end of a pause
 
     def __init__(self) -> None:
         self.failures: list[tuple[float, float]] = []  # times, and what they took
