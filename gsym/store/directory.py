@@ -27,7 +27,12 @@ from gsym.store.aliases import parse_target
 from gsym.store.choosing import chosen
 from gsym.store.entries import Entry
 from gsym.store.locking import held, owned_folder, remove_abandoned
-from gsym.store.publication import publish_module, remove_module, swap_lock
+from gsym.store.publication import (
+    lost_modules,
+    publish_module,
+    remove_module,
+    swap_lock,
+)
 from gsym.store.sidecar import read_entry
 
 TYPE_CHECKING = bool()
@@ -134,6 +139,12 @@ class Store:
             FormatError: The record of a module is damaged.
         """
         self.exists()
+        if lost := lost_modules(self.path):
+            reason = f"the links of {len(lost)} modules are missing; {layout.MENDED}"
+            error = FormatError(reason, path=self.path)
+            if damaged is None:
+                raise error
+            damaged(error)
         for slot in self.slots():
             try:
                 entry = self.at(slot)

@@ -63,7 +63,8 @@ EVICTED = ".evicted"
 SERVED = ".served"
 
 COPIED = "not a link: the store was copied with its links followed"
-MENDING = f"{COPIED}; 'gsym store verify --repair' restores them"
+MENDED = "'gsym store verify --repair' restores them"
+MENDING = f"{COPIED}; {MENDED}"
 
 GSYM_FILE = "module.gsym"
 SIDECAR = "module.json"

@@ -85,6 +85,7 @@ def publish_module(
     size and its originals are ignored.
     """
     debug_id = entry.identity.debug_id
+    restore_lost(store)
     for root in layout.ENTRY_ROOTS:
         remove_leftovers(store, os.path.join(store, root, debug_id[:2]))
     folder = locking.OwnedFolder(_new_folder(store, debug_id))
@@ -295,6 +296,53 @@ def remove_leftovers(store: str, shelf: str) -> list[str]:
         for name in layout.names_in(shelf)
         if _remove_if_left(store, shelf, name)
     ]
+
+
+def lost_modules(store: str) -> list[Entry]:
+    """The modules of a store that was copied without links, the newest last."""
+    # A module that is being removed has a lock, and then no folder.
+    return [
+        each
+        for each in _lost_modules(store)
+        if not os.path.exists(swap_lock_path(store, each.slot))
+        and os.path.isdir(each.folder)
+    ]
+
+
+def _lost_modules(store: str) -> list[Entry]:
+    """Modules as of `lost_modules`, and perhaps some that are being removed."""
+    if next(layout.slots_in(store), None) is not None:
+        return []
+    found = []
+    for shelf in layout.shelves_in(store):
+        for name in layout.names_in(shelf):
+            folder = os.path.join(shelf, name)
+            if _is_lost(store, folder):
+                with suppress(FormatError, FileNotFoundError):
+                    found.append(read_entry(folder))
+    return sorted(found, key=lambda each: each.added)
+
+
+def _is_lost(store: str, folder: str) -> bool:
+    """Whether a folder has a complete module whose links were not copied.
+
+    Who is killed before a module is published has made some of its aliases.
+    """
+    aliases = read_aliases(folder)
+    are_lost = not any(os.path.lexists(f"{store}/{each}") for each in aliases)
+    return bool(aliases) and are_lost and locking.is_abandoned(folder)
+
+
+def restore_lost(store: str) -> list[Entry]:
+    """Publish the modules of `lost_modules` again; return them."""
+    lost = _lost_modules(store)
+    for entry in lost:
+        with swap_lock(store, entry.slot):
+            # Another process may have published it, or removed it.
+            if _is_lost(store, entry.folder):
+                known = read_aliases(entry.folder)
+                _swap(store, entry, known | layout.aliases_of(entry))
+    return lost
 
 
 def swap_lock_path(store: str, slot: str) -> str:

@@ -13,9 +13,11 @@ from gsym.store import aliases, layout
 from gsym.store.collection import remove_all_leftovers
 from gsym.store.locking import is_abandoned
 from gsym.store.publication import (
+    lost_modules,
     published_folder,
     remove_module,
     restore_link,
+    restore_lost,
     swap_lock,
 )
 from gsym.store.sidecar import read_entry
@@ -69,6 +71,10 @@ def verify_store(
         GsymError: This is not a store, or one of a newer version.
         OSError: It cannot be read, or not repaired.
     """
+    lost = (restore_lost if repair else lost_modules)(store.path)
+    for entry in lost:
+        link = layout.link_of_slot(entry.slot)
+        yield StoreFinding(link, "the link is missing", repair)
     slots = list(store.slots())
     if not slots and not os.path.exists(os.path.join(store.path, layout.MARKER)):
         raise GsymError("not a store", path=store.path)
@@ -80,7 +86,8 @@ def verify_store(
         if progress is not None:
             progress(number, len(slots))
     yield from verification.check_aliases()
-    yield from verification.check_leftovers(temporary)
+    if repair or not lost:
+        yield from verification.check_leftovers(temporary)
 
 
 class _Verification(NamedTuple):

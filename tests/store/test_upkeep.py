@@ -308,6 +308,32 @@ def test_a_store_copied_with_its_links_followed_answers_and_is_mended(
     assert copy.collect(0).removed == len(list(store.entries()))
 
 
+@pytest.mark.parametrize("mend", ["verify", "gc", "add"])
+def test_a_store_copied_without_its_links_is_mended(
+    store: Store, tmp_path: Path, mend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(store, 1)
+    put(store, 2, **windows_identity(2)._asdict())
+    before = links(store)
+    copytree(store.path, tmp_path / "copy", symlinks=True)
+    copy = Store(tmp_path / "copy")
+    for each in before:
+        Path(copy.path, each).unlink()
+    assert main(["store", "list", "--store", copy.path]) == 1
+    assert "links of 2 modules are missing; 'gsym store" in capsys.readouterr().err
+    reasons = ["the link is missing"] * 2
+    assert [each.reason for each in verify_store(copy)] == reasons
+    if mend == "verify":
+        found = [*verify_store(copy, repair=True)]
+        assert [each.reason for each in found] == reasons
+    elif mend == "gc":
+        assert copy.collect(1 << 30).kept == 2
+    else:
+        assert put(copy, 1).outcome == "kept"
+    assert links(copy) == before
+    assert findings(copy) == {}
+
+
 @pytest.mark.parametrize("place", [".entries/ab/AB.1234", ".tmp/1234"])
 def test_unused_files_are_found_and_removed(store: Store, place: str) -> None:
     put(store, 1)
