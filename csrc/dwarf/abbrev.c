@@ -311,12 +311,16 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
 }
 
 /* If all attributes have a fixed size, remove the skips: each read has the offset of its
- * value. */
-static void drop_jumps(abbrev_table *table, const abbrev *a) {
+ * value. A sibling at a fixed offset is read there. */
+static void drop_jumps(abbrev_table *table, abbrev *a) {
     size_t kept = a->op_first;
     if (a->fixed_size == UINT32_MAX) return;
-    for (size_t i = a->op_first; i < table->op_count; ++i)
-        if (table->ops[i].kind != OP_SKIP) table->ops[kept++] = table->ops[i];
+    if (a->sibling_size != 0) a->fields &= ~(UINT32_C(1) << FIELD_SIBLING);
+    for (size_t i = a->op_first; i < table->op_count; ++i) {
+        const abbrev_op *op = &table->ops[i];
+        if (op->kind != OP_SKIP && (op->field != FIELD_SIBLING || a->sibling_size == 0))
+            table->ops[kept++] = *op;
+    }
     table->op_count = kept;
 }
 
@@ -343,7 +347,7 @@ static abbrev_step step_over_varying(const abbrev_table *table, const abbrev *a)
 static abbrev_step step_over_leaf(const abbrev_table *table, const abbrev *a,
                                   uint8_t kind) {
     if (a->fixed_size < UINT8_MAX)
-        return (abbrev_step){kind, (uint8_t)(a->fixed_size + 1), 0};
+        return (abbrev_step){kind, (uint8_t)(a->fixed_size + 1), 0, 0};
     return a->fixed_size == UINT32_MAX && kind == STEP_LEAF ? step_over_varying(table, a)
                                                             : (abbrev_step){0};
 }
@@ -351,7 +355,7 @@ static abbrev_step step_over_leaf(const abbrev_table *table, const abbrev *a,
 static abbrev_step step_to_sibling(const abbrev *a, uint8_t kind) {
     if (a->sibling_size != sizeof(uint32_t) || a->sibling_at >= UINT8_MAX)
         return (abbrev_step){0};
-    return (abbrev_step){kind, 0, (uint8_t)(a->sibling_at + 1)};
+    return (abbrev_step){kind, 0, (uint8_t)(a->sibling_at + 1), 0};
 }
 
 static abbrev_step step_over(const abbrev_table *table, const abbrev *a) {

@@ -29,6 +29,7 @@ typedef struct walker {
     bool keeps_scopes;
     bool joins_blocks; /* functions of GHC */
     bool jumps;
+    uint64_t max_list_bytes; /* of range lists */
     uint8_t steps;         /* kinds of steps everywhere */
     uint8_t steps_outside; /* those outside of functions, too */
 } walker;
@@ -44,14 +45,14 @@ void unit_walk_deinit(unit_walk *walk) {
 
 /* ---- levels ---------------------------------------------------------------------- */
 
-/* Return the kinds of steps over DIEs that have these properties. */
-static uint8_t steps_in(const walker *w, const walk_level *level) {
-    return (uint8_t)(w->steps | (level->in_code ? 0 : w->steps_outside) |
-                     (level->function == NO_INDEX ? STEP_INLINED : 0));
+/* Set the kinds of steps over DIEs that have these properties. */
+static inline void set_steps(const walker *w, walk_level *level) {
+    level->steps = (uint8_t)(w->steps | (level->in_code ? 0 : w->steps_outside) |
+                             (level->function == NO_INDEX ? STEP_INLINED : 0));
 }
 
-/* Go to the children of the DIE that was read last. */
-static bool descend(walker *w, walk_level level) {
+/* Go to the children of the DIE that was read last, which have these properties. */
+static inline bool descend(walker *w, const walk_level *level) {
     if (w->walk->levels.count >= DWARF_MAX_DEPTH) {
         if (w->too_deep++ == 0)
             dwarf_warn(w->warnings, GSYM_WARN_DEPTH, w->unit->header->offset,
@@ -59,8 +60,7 @@ static bool descend(walker *w, walk_level level) {
         return true;
     }
     if (!LIST_ADD(w->walk->levels, w->level)) return false;
-    w->level = level;
-    w->level.steps = steps_in(w, &level);
+    w->level = *level;
     return true;
 }
 
@@ -107,8 +107,14 @@ static bool read_origin(const walker *w, const dwarf_fields *fields,
                                  offset_ret);
 }
 
-static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
+static inline uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
     uint64_t offset;
+    if (GSYM_LIKELY(dwarf_has(fields, FIELD_ABSTRACT_ORIGIN) &&
+                    !dwarf_has(fields, FIELD_SPECIFICATION) &&
+                    fields->form[FIELD_ABSTRACT_ORIGIN] == DW_FORM_ref4))
+        return ((w->unit->header->offset + fields->raw[FIELD_ABSTRACT_ORIGIN]) &
+                ~DWARF_SUPPLEMENTARY) |
+               w->unit->file_bit;
     return read_origin(w, fields, FIELD_SPECIFICATION, &offset) ||
                    read_origin(w, fields, FIELD_ABSTRACT_ORIGIN, &offset) ||
                    read_origin(w, fields, FIELD_CALL_ORIGIN, &offset)
@@ -168,16 +174,20 @@ LIMIT(RANGE_BYTES, 1 << 16, 1024);
 /* Limit: Range lists that a unit reads, of those of its file */
 LIMIT(STORED_RANGE_BYTES, 1 << 20, 4);
 
-/* Whether another range list may be read. Any number of DIEs may use the same list, so the
- * sum of the bytes that are read is limited. */
-static bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
-    uint64_t all, own;
-    if (!dwarf_has(fields, FIELD_RANGES)) return true;
-    all = LIMIT_OF(STORED_RANGE_BYTES,
-                   w->unit->code->sections[GSYM_DEBUG_RANGES].size +
-                       w->unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
-    own = LIMIT_OF(RANGE_BYTES, w->unit->header->end - w->unit->header->offset);
-    if (w->walk->lists.bytes <= (own < all ? own : all)) return true;
+/* Return the limit on the bytes of range lists that are read. Any number of DIEs may use
+ * the same list. */
+static uint64_t max_list_bytes(const dwarf_unit *unit) {
+    uint64_t all = LIMIT_OF(STORED_RANGE_BYTES,
+                            unit->code->sections[GSYM_DEBUG_RANGES].size +
+                                unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
+    uint64_t own = LIMIT_OF(RANGE_BYTES, unit->header->end - unit->header->offset);
+    return own < all ? own : all;
+}
+
+/* Whether the ranges of a DIE may be read: they are no list, or may have another one. */
+static inline bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
+    if (!dwarf_has(fields, FIELD_RANGES) || w->walk->lists.bytes <= w->max_list_bytes)
+        return true;
     dwarf_warn(w->warnings, GSYM_WARN_LIMIT, offset, fields->raw[FIELD_RANGES]);
     return false;
 }
@@ -283,15 +293,15 @@ static visit_result step_over(walker *w, const abbrev *a, cursor *c) {
 }
 
 /* Go on below a DIE, or after one without children. */
-static visit_result go_on(walker *w, const abbrev *a, cursor *c, walk_level level) {
+static visit_result go_on(walker *w, const abbrev *a, cursor *c) {
     if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
-    return !a->has_children || descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+    return !a->has_children || descend(w, &w->level) ? VISIT_OK : VISIT_NO_MEMORY;
 }
 
 /* Pass over a DIE and all below it or, without DW_AT_sibling, over its attributes. */
 static inline visit_result pass_over(walker *w, const abbrev *a, cursor *c) {
     uint64_t sibling = a->has_children ? sibling_of(w, a, c) : 0;
-    if (GSYM_UNLIKELY(sibling == 0)) return go_on(w, a, c, w->level);
+    if (GSYM_UNLIKELY(sibling == 0)) return go_on(w, a, c);
     c->at = c->start + sibling;
     return VISIT_OK;
 }
@@ -315,7 +325,8 @@ static visit_result visit_class(walker *w, const abbrev *a, cursor *c, uint64_t 
         return VISIT_OK;
     }
     *c = children;
-    return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+    set_steps(w, &level);
+    return descend(w, &level) ? VISIT_OK : VISIT_NO_MEMORY;
 }
 
 static visit_result visit_namespace(walker *w, const abbrev *a, cursor *c,
@@ -324,7 +335,7 @@ static visit_result visit_namespace(walker *w, const abbrev *a, cursor *c,
     if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
     if (!a->has_children) return VISIT_OK;
     if (!add_scope(w, offset, a, cursor_offset(c), 0, &level.scope)) return VISIT_NO_MEMORY;
-    return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+    return descend(w, &level) ? VISIT_OK : VISIT_NO_MEMORY;
 }
 
 static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
@@ -354,8 +365,9 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
     }
     if (!a->has_children) return VISIT_OK;
     level.in_code = true;
+    set_steps(w, &level);
     if (!add_scope(w, offset, a, cursor_offset(c), 0, &level.scope)) return VISIT_NO_MEMORY;
-    return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+    return descend(w, &level) ? VISIT_OK : VISIT_NO_MEMORY;
 }
 
 static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
@@ -372,9 +384,10 @@ static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_
             level.call = (uint32_t)w->walk->nodes.count - 1;
         else
             level.function = NO_INDEX;
+        set_steps(w, &level);
     }
     if (!a->has_children) return VISIT_OK;
-    return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+    return descend(w, &level) ? VISIT_OK : VISIT_NO_MEMORY;
 }
 
 /* Extend the function around a block to the block. False where memory ran out. */
@@ -404,10 +417,10 @@ static bool add_block(walker *w, const dwarf_fields *fields, uint64_t offset) {
  * which may be empty, and the others below it. Between them are only their info tables. */
 static visit_result visit_block(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
     dwarf_fields fields;
-    if (!w->joins_blocks || w->level.function == NO_INDEX) return go_on(w, a, c, w->level);
+    if (!w->joins_blocks || w->level.function == NO_INDEX) return go_on(w, a, c);
     if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
     if (!add_block(w, &fields, offset)) return VISIT_NO_MEMORY;
-    return !a->has_children || descend(w, w->level) ? VISIT_OK : VISIT_NO_MEMORY;
+    return !a->has_children || descend(w, &w->level) ? VISIT_OK : VISIT_NO_MEMORY;
 }
 
 static visit_result visit_call_site(walker *w, const abbrev *a, cursor *c) {
@@ -427,14 +440,14 @@ static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset
     }
     /* Branches, which processors predict better than a jump to one of all. */
     if (a->action == ACTION_INLINED) return visit_inlined(w, a, c, offset);
-    if (a->action == ACTION_PLAIN) return go_on(w, a, c, w->level);
+    if (a->action == ACTION_PLAIN) return go_on(w, a, c);
     if (a->action == ACTION_FUNCTION) return visit_function(w, a, c, offset);
     if (a->action == ACTION_CLASS) return visit_class(w, a, c, offset);
     if (a->action == ACTION_DATA) return pass_over(w, a, c);
     if (a->action == ACTION_SCOPE) return visit_namespace(w, a, c, offset);
     if (a->action == ACTION_BLOCK) return visit_block(w, a, c, offset);
     if (a->action == ACTION_CALL_SITE) return visit_call_site(w, a, c);
-    return go_on(w, a, c, w->level);
+    return go_on(w, a, c);
 }
 
 /* Remove the ranges of functions that no block gave code. */
@@ -457,7 +470,10 @@ static bool clear(unit_walk *walk) {
 
 /* Prefetch, which jumps over DIEs prevent the processor from doing by itself. */
 static inline void fetch_ahead(const uint8_t *at) {
-    for (unsigned ahead = 256; ahead <= 2048; ahead *= 2) __builtin_prefetch(at + ahead);
+    __builtin_prefetch(at + 256);
+    __builtin_prefetch(at + 512);
+    __builtin_prefetch(at + 1024);
+    __builtin_prefetch(at + 2048);
 }
 
 /* Step over DIEs of which nothing is needed, up to one that the walk visits, that is
@@ -528,6 +544,7 @@ bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnin
                 .keeps_scopes = dwarf_language_has_scopes(unit->language),
                 .joins_blocks = unit->language == DW_LANG_Haskell,
                 .jumps = !unit->input->full_walk,
+                .max_list_bytes = max_list_bytes(unit),
                 .steps = STEP_LEAF};
     cursor c = dwarf_unit_cursor(unit, walk->reached);
     uint64_t at;
@@ -538,7 +555,7 @@ bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnin
         w.steps |= STEP_DATA | (unit->input->call_sites ? 0 : STEP_CALL_SITE);
         w.steps_outside = STEP_DECLARATION | (w.keeps_scopes ? 0 : STEP_CLASS);
     }
-    w.level.steps = steps_in(&w, &w.level);
+    set_steps(&w, &w.level);
     c.end = c.start + walk->end;
     result = visit_all(&w, c, &at);
     if (w.joins_blocks) drop_empty_functions(walk);
