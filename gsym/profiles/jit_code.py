@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from gsym.profiles.model import Frame, Profile
 
-JITDUMP = regex(r".*/jit-\d{1,10}\.dump", re.ASCII)
+JITDUMP = regex(r".*/jit-[\w-]{1,64}\.dump", re.ASCII)  # PID; TID-PID
 ANONYMOUS = ("//anon", "/anon_hugepage", "/dev/zero", "/memfd:", "[anon", "/SYSV")
 """The first characters of paths of memory that is no file."""
 _NEWER = "it is newer than the profile, and may be of another process"

@@ -107,11 +107,14 @@ def jitdump(perf: p.PerfFile) -> bytes:
     )
 
 
+@pytest.mark.parametrize(
+    "name", ["jit-77.dump", "jit-11982-11952.dump", "jit-11982-11952-sVqxb1.dump"]
+)
 @both_orders
 def test_a_jitdump_names_functions_from_their_times_on(
-    tmp_path: Path, byteorder: Literal["little", "big"]
+    tmp_path: Path, byteorder: Literal["little", "big"], name: str
 ) -> None:
-    perf, path = p.PerfFile(byteorder), tmp_path / "jit-77.dump"
+    perf, path = p.PerfFile(byteorder), tmp_path / name
     path.write_bytes(jitdump(perf))
     os.utime(path, (1, 1))
     profile = recorded(tmp_path, perf, str(path))
