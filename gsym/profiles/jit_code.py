@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
     from gsym.profiles.model import Frame, Profile
 
+    _Line = tuple[int, str, int]  # first address, path, line
+
 JITDUMP = regex(r".*/jit-[\w-]{1,64}\.dump", re.ASCII)  # PID; TID-PID
 ANONYMOUS = ("//anon", "/anon_hugepage", "/dev/zero", "/memfd:", "[anon", "/SYSV")
 """The first characters of paths of memory that is no file."""
 _NEWER = "it is newer than the profile, and may be of another process"
 _MAGICS = {b"JiTD": ">", b"DTiJ": "<"}
-_HEAD_SIZE, _RECORD_SIZE = 40, 16
+_RECORD_SIZE = 16
 _LOAD, _MOVE, _DEBUG_INFO = 0, 1, 2
 _ELF_HEADER = 64  # its size in bytes
 _PATH_SIZE = 4096  # of the longest
@@ -49,8 +51,8 @@ class _Function(NamedTuple):
     start: int  # its first address
     size: int  # in bytes
     name: str  # as the compiler gives it
-    # of addresses, in their order: the address, path and line
-    lines: tuple[tuple[int, str, int], ...] = ()
+    # in the order of their addresses
+    lines: tuple[_Line, ...] = ()
 
 
 class JitCode:
@@ -157,7 +159,7 @@ def _read_jitdump(data: memoryview) -> Iterator[_Function]:
     if order is None:
         raise FormatError("not a jitdump")
     (place,) = struct.unpack_from(f"{order}I", data, 8)
-    lines: dict[int, list[tuple[int, str, int]]] = {}
+    lines: dict[int, list[_Line]] = {}
     by_number: dict[int, _Function] = {}
     while place + _RECORD_SIZE <= len(data):
         kind, size, time = struct.unpack_from(f"{order}IIQ", data, place)
@@ -194,13 +196,11 @@ def _at_their_code(functions: list[_Function]) -> list[_Function]:
     return [each._replace(lines=_moved(each.lines, -_ELF_HEADER)) for each in functions]
 
 
-def _moved(
-    lines: Iterable[tuple[int, str, int]], by: int
-) -> tuple[tuple[int, str, int], ...]:
+def _moved(lines: Iterable[_Line], by: int) -> tuple[_Line, ...]:
     return tuple((address + by, path, line) for address, path, line in lines)
 
 
-def _lines(body: memoryview, order: str) -> list[tuple[int, str, int]]:
+def _lines(body: memoryview, order: str) -> list[_Line]:
     """The lines of a function, each with its first address, ordered by that.
 
     None where the entries do not fill the record up to its alignment: some versions of

@@ -161,7 +161,8 @@ def frame_at(name: str, lines: Sequence[tuple[int, str, int]], address: int) -> 
 
 
 _PLACED = regex(
-    r"(?P<name>.+) \((?P<path>[^()]+)(?::(?P<line>[0-9]{1,9})"
+    r"(?P<name>.*[^ ])(?: |(?=\([^()]+:[0-9]+:[0-9]+\)))\("
+    r"(?P<path>[^()]+?)(?::(?P<line>[0-9]{1,9})(?::[0-9]{1,9})?"
     r"|(?<=\.)(?:[ch]|cc|[ch]pp|cxx|rs|go|py|java|kt|swift|mm?|d|f90))\)"
 )
 
@@ -169,12 +170,13 @@ _PLACED = regex(
 def placed_frame(text: str) -> Frame:
     """The function that a text names, with its file and line if these follow.
 
-    viztracer and py-spy write `main (app.py:12)`, heaptrack also `main (app.cpp)`.
+    viztracer and py-spy write `main (app.py:12)`, heaptrack also `main (app.cpp)`,
+    Hermes `main(app.js:12:3)` with a column.
     """
     found = _PLACED.fullmatch(text)
     if found is None:
         return Frame(text)
-    path = text[found.start("path") : -1].removesuffix(f":{found['line']}")
+    path = found["path"] if found["line"] else text[found.start("path") : -1]
     return Frame(found["name"], path=path, line=int(found["line"] or 0))
 
 

@@ -158,6 +158,27 @@ def test_samples_of_chrome_win_over_durations(tmp_path: Path) -> None:
     assert profile.losses == {"durations, as there are samples": 3}
 
 
+def test_hermes_names_a_function_by_its_place(tmp_path: Path) -> None:
+    # As Hermes 0.12.0 writes it, with --sample-profiling.
+    place = {"funcLine": "1", "funcColumn": "1", "category": "JavaScript"}
+    frames: dict[str, dict[str, Any]] = {
+        "1": {"name": "[root]", "category": "root"},
+        "2": {"name": "fib(a.js:1:54)", "line": "1", "column": "54", "parent": 1},
+        "3": {"name": "fib(a.js:1:41)", "line": "1", "column": "41", "parent": 2},
+    }
+    samples = [
+        {"cpu": "-1", "name": "", "ts": "40316430984", "pid": 7, "tid": "7"}
+        | {"weight": "1", "sf": number}
+        for number in (2, 3)
+    ]
+    tables = {number: {**place, **frame} for number, frame in frames.items()}
+    made = {"traceEvents": [], "samples": samples, "stackFrames": tables}
+    profile = read(tmp_path, made)
+    assert sums_of(profile) == {("fib", "[root]"): 1, ("fib", "fib", "[root]"): 1}
+    frame = profile.frames_of(profile.samples[0].stack)[0]
+    assert (frame.path, frame.line) == ("a.js", 1)
+
+
 def test_a_profile_of_v8_lasts_from_sample_to_sample(tmp_path: Path) -> None:
     profile = read(tmp_path, CPUPROFILE)
     assert profile.value_types == (SAMPLES, TIME)
