@@ -121,7 +121,7 @@ _LINES: Mapping[str, str] = {
 _MEMBERS: Mapping[str, str] = {
     "snapshot": (
         "a heap snapshot of V8; "
-        "it has no stacks; open it in Chrome's DevTools, or record with --heap-prof"
+        "it has no stacks; open it in Chrome's DevTools, or run node --heap-prof"
     ),
     "linux-perf-json-version": (
         "JSON of perf data convert; give gsym the perf.data itself"
