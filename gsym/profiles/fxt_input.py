@@ -127,20 +127,25 @@ class _Samples:
 
     def finish(self) -> None:
         """Put the samples into the profile, in the order of the file."""
+        builder = self._builder
+        stack = cache(self._stack)  # most come many times
+        thread = cache(lambda *who: builder.thread(_thread(self._objects, *who)))
         mappings = self._mappings_of_frames()
         for backtrace, found in zip(self._backtraces, mappings, strict=True):
-            who = backtrace.provider, backtrace.process, backtrace.thread
-            places = enumerate(zip(backtrace.frames, found, strict=True))
-            stack = self._builder.stack(
-                [
-                    self._builder.location(*place, is_return=depth > 0)
-                    for depth, place in places
-                ]
-            )
-            thread = self._builder.thread(_thread(self._objects, *who))
-            self._builder.sample(stack, thread=thread, time=backtrace.ns)
+            who = thread(backtrace.provider, backtrace.process, backtrace.thread)
+            of = stack(backtrace.frames, found)
+            builder.sample(of, thread=who, time=backtrace.ns)
 
-    def _mappings_of_frames(self) -> list[list[int | None]]:
+    def _stack(
+        self, addresses: tuple[int, ...], mappings: tuple[int | None, ...]
+    ) -> int:
+        places = enumerate(zip(addresses, mappings, strict=True))
+        location = self._builder.location
+        return self._builder.stack(
+            [location(*place, is_return=depth > 0) for depth, place in places]
+        )
+
+    def _mappings_of_frames(self) -> list[tuple[int | None, ...]]:
         """The index of the mapping of each frame of each backtrace."""
         spaces = {
             space: _AddressSpace(self._builder, sorted(loaded, key=_time))
@@ -148,7 +153,7 @@ class _Samples:
         }
         processes = {process for _, process in spaces}
         nothing = _AddressSpace(self._builder, [])
-        found: list[list[int | None]] = [[] for _ in self._backtraces]
+        found: list[tuple[int | None, ...]] = [()] * len(self._backtraces)
         in_order = sorted(enumerate(self._backtraces), key=lambda each: _time(each[1]))
         for number, each in in_order:
             space = spaces.get((each.provider, each.process))
@@ -156,8 +161,8 @@ class _Samples:
                 space = spaces.get((None, each.process))
             if space is None and each.process in processes:
                 self._builder.lose("samples in processes that only other providers map")
-            find = (space or nothing).find
-            found[number] = [find(address, _time(each)) for address in each.frames]
+            find, time = (space or nothing).find, _time(each)
+            found[number] = tuple([find(address, time) for address in each.frames])
         return found
 
 

@@ -29,8 +29,7 @@ from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
 from gsym.model import UINT64_END
 from gsym.patterns import regex
-from gsym.profiles import simpleperf
-from gsym.profiles.bpf_programs import BPF_PROGRAMS, BPF_TYPES, BpfPrograms
+from gsym.profiles import perf_features
 from gsym.profiles.input_bytes import Bound, read_inflated
 from gsym.profiles.perf_places import PerfFacts
 from gsym.profiles.perf_reader import (
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 
     from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
-    from gsym.profiles.simpleperf import FileSymbols
+    from gsym.profiles.perf_features import BpfPrograms, FileSymbols
 
     PerfRecord = PerfCommand | PerfFork | PerfMapping
 
@@ -60,7 +59,7 @@ _MMAP, _LOST, _COMM, _FORK, _LOST_SAMPLES = 1, 2, 3, 7, 13
 _OF_PERF = 64
 _ATTR, _BUILD_ID, _EVENT_UPDATE, _FEATURE = 64, 67, 78, 80
 _COMPRESSED, _COMPRESSED2 = 81, 83
-# Those of simpleperf.
+# Those of perf_features.
 _OF_SIMPLEPERF, _EVENT_ID = 32768, 32774
 
 _BUILD_ID_FEATURE, _EVENT_DESC_FEATURE = 2, 12
@@ -302,8 +301,11 @@ class PerfData:
 
     def bpf_programs(self) -> BpfPrograms:
         """The programs of BPF that the file describes."""
-        about, types = (self._bpf.get(each, b"") for each in (BPF_PROGRAMS, BPF_TYPES))
-        programs = BpfPrograms(about, types, self._order)
+        about, types = (
+            self._bpf.get(each, b"")
+            for each in (perf_features.BPF_PROGRAMS, perf_features.BPF_TYPES)
+        )
+        programs = perf_features.BpfPrograms(about, types, self._order)
         if programs.damaged:
             self.losses["programs of BPF that are damaged"] += programs.damaged
         return programs
@@ -393,18 +395,18 @@ class PerfData:
             self._read_build_ids(start, end)
         elif feature == _EVENT_DESC_FEATURE:
             self._read_names(start, end)
-        elif feature in {BPF_PROGRAMS, BPF_TYPES}:
+        elif feature in {perf_features.BPF_PROGRAMS, perf_features.BPF_TYPES}:
             self._bpf[feature] = bytes(self._data[start:end])
-        elif feature == simpleperf.META_INFO:
-            settings = simpleperf.read_settings(bytes(self._data[start:end]))
-            if simpleperf.VERSION in settings:
+        elif feature == perf_features.META_INFO:
+            settings = perf_features.read_settings(bytes(self._data[start:end]))
+            if perf_features.VERSION in settings:
                 lib.gsym_perf_samples_set_exact(self._samples)
-            self._names.update(simpleperf.event_names(settings))
-        elif feature in {simpleperf.FILE, simpleperf.FILE2}:
-            self.symbols = simpleperf.read_symbols(
+            self._names.update(perf_features.event_names(settings))
+        elif feature in {perf_features.FILE, perf_features.FILE2}:
+            self.symbols = perf_features.read_symbols(
                 bytes(self._data[start:end]), feature, self._order
             )
-        elif feature == simpleperf.INIT_MAP:
+        elif feature == perf_features.INIT_MAP:
             self._initial = start, end
 
     def _read_names(self, start: int, end: int) -> None:

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as Dictionary, Sequence
 
     from gsym.profiles.binaries import BuildIds
-    from gsym.profiles.bpf_programs import BpfPrograms
+    from gsym.profiles.perf_features import BpfPrograms, FileSymbols
     from gsym.profiles.perf_reader import PerfMapping
     from gsym.profiles.perf_script import PerfFrame
-    from gsym.profiles.simpleperf import FileSymbols
 
 NO_BUILD_IDS: BuildIds = MappingProxyType({})
 _NO_SYMBOLS: Dictionary[str, FileSymbols] = MappingProxyType({})

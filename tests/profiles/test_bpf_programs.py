@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from gsym.cli.main import main
-from gsym.profiles.bpf_programs import BPF_PROGRAMS, BPF_TYPES
 from gsym.profiles.opening import read_profile
+from gsym.profiles.perf_features import BPF_PROGRAMS, BPF_TYPES
 from tests.inputs import perf_data as p
 
 if TYPE_CHECKING:

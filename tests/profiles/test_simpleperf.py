@@ -10,7 +10,7 @@ import pytest
 from gsym.errors import FormatError
 from gsym.profiles.opening import ProfileOptions
 from gsym.profiles.perf_data import read_perf_data
-from gsym.profiles.simpleperf import FILE, FILE2, INIT_MAP, META_INFO, read_symbols
+from gsym.profiles.perf_features import FILE, FILE2, INIT_MAP, META_INFO, read_symbols
 from tests.inputs import perf_data as p
 
 if TYPE_CHECKING:

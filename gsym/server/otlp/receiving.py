@@ -21,7 +21,7 @@ from gsym.errors import LimitError
 from gsym.modules.finder import Finder
 from gsym.modules.places import Folder
 from gsym.profiles.binaries import Binaries
-from gsym.profiles.otlp_completion import OtlpCompletion
+from gsym.profiles.otlp import OtlpCompletion
 from gsym.profiles.symbolizing import symbolize
 from gsym.server.bodies import request_body
 from gsym.server.errors import HttpError, answered, in_time
