@@ -136,16 +136,6 @@ def _is_of_older_layout(profile: Any) -> bool:
     return False
 
 
-def read_dictionary(data: bytes, profile: Profile) -> Dictionary:
-    """The tables of a message without its samples, whose layout does not matter.
-
-    Raises:
-        UnsupportedError: The runtime of protobuf is not installed.
-    """
-    kind = _types(_NEWEST)["ProfilesDictionary"]
-    return Dictionary(protobuf.decode_message(kind, data), profile)
-
-
 def _types(layout: str) -> dict[str, Any]:
     return protobuf.message_types(_PACKAGE, _MESSAGES + _SAMPLES[layout])
 
@@ -540,7 +530,9 @@ class OtlpCompletion:
             if len(entries) > most:
                 raise LimitError(f"its {table.name} has more than {most} entries")
         self._tables = protobuf.decode_message(types["ProfilesDictionary"], tables)
-        known = read_dictionary(tables, self.profile)
+        # Without samples, whose layout does not matter.
+        whole = _types(_NEWEST)["ProfilesDictionary"]
+        known = Dictionary(protobuf.decode_message(whole, tables), self.profile)
         # The indexes in the message, in the order of the profile.
         self._indexes = []
         for index, location in enumerate(self._tables.location_table):
@@ -557,10 +549,8 @@ class OtlpCompletion:
         """The modules of the locations that have an id."""
         mappings = self.profile.mappings
         used = {each.mapping for each in self.profile.locations}
-        keys = {
-            model.module_key(mappings[index]) for index in used if index is not None
-        }
-        return sorted(filter(has_id, keys))
+        places = (mappings[index] for index in used if index is not None)
+        return sorted(filter(has_id, set(map(model.module_key, places))))
 
     def complete(self, path_map: Callable[[str], str] | None = None) -> bytes:
         """The message with the frames that the locations of `profile` have now."""
@@ -582,10 +572,8 @@ def _function_numbers(
 ) -> Callable[[str, str, str], int]:
     """Finds the index of a function, which is added to the tables with its texts."""
     make = protobuf.message_types(_COMPLETED_PACKAGE, _COMPLETED_MESSAGES)["Function"]
-    functions, text = (
-        tables.function_table,
-        protobuf.StringTable(tables.string_table).number,
-    )
+    functions = tables.function_table
+    text = protobuf.StringTable(tables.string_table).number
     if not functions:
         functions.append(b"")  # entry 0 means none
 

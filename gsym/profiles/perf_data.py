@@ -59,7 +59,7 @@ _MMAP, _LOST, _COMM, _FORK, _LOST_SAMPLES = 1, 2, 3, 7, 13
 _OF_PERF = 64
 _ATTR, _BUILD_ID, _EVENT_UPDATE, _FEATURE = 64, 67, 78, 80
 _COMPRESSED, _COMPRESSED2 = 81, 83
-# Those of perf_features.
+# Those of simpleperf.
 _OF_SIMPLEPERF, _EVENT_ID = 32768, 32774
 
 _BUILD_ID_FEATURE, _EVENT_DESC_FEATURE = 2, 12
@@ -301,10 +301,8 @@ class PerfData:
 
     def bpf_programs(self) -> BpfPrograms:
         """The programs of BPF that the file describes."""
-        about, types = (
-            self._bpf.get(each, b"")
-            for each in (perf_features.BPF_PROGRAMS, perf_features.BPF_TYPES)
-        )
+        features = perf_features.BPF_PROGRAMS, perf_features.BPF_TYPES
+        about, types = (self._bpf.get(each, b"") for each in features)
         programs = perf_features.BpfPrograms(about, types, self._order)
         if programs.damaged:
             self.losses["programs of BPF that are damaged"] += programs.damaged
