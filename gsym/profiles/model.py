@@ -390,6 +390,11 @@ def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
     return len(profile.locations) - missing.total(), rows
 
 
+# Threads of one number, the first ones, whose names later ones complete: a program may
+# give a thread a name for each request.
+_MOST_COMPLETED = 64
+
+
 class ProfileBuilder:
     """Builds a profile; equal mappings, locations, stacks and threads are one.
 
@@ -402,7 +407,8 @@ class ProfileBuilder:
         self._mappings: dict[Mapping, int] = {}
         self._locations: dict[tuple[Any, ...], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
-        self._threads: dict[tuple[int | None, int | str], list[int]] = {}
+        self._threads: dict[Thread, int] = {}
+        self._numbered: dict[tuple[int | None, int | str], list[int]] = {}
 
     def mapping(self, mapping: Mapping) -> int:
         """The index of a mapping."""
@@ -444,12 +450,18 @@ class ProfileBuilder:
 
     def thread(self, thread: Thread) -> int:
         """The index of a thread; names that come later complete it."""
+        found = self._threads.get(thread)
+        if found is None:
+            found = self._threads[thread] = self._completed(thread)
+        return found
+
+    def _completed(self, thread: Thread) -> int:
         process, number, *names = thread
         # Without a number, the name of a thread is all that tells it apart.
         key = process, thread.thread_name if number is None else number
-        same = self._threads.setdefault(key, [])
+        same = self._numbered.setdefault(key, [])
         threads = self.profile.threads
-        for index in same:
+        for index in same[:_MOST_COMPLETED]:
             pairs = list(zip(threads[index][2:], names, strict=True))
             if all(old == new or not (old and new) for old, new in pairs):
                 known = [new or old for old, new in pairs]

@@ -29,21 +29,22 @@ def test_names_of_threads_may_come_later() -> None:
     assert builder.profile.threads == [Thread(1, 2, "app", "main")]
 
 
-def test_many_threads_with_names_alone_are_found_at_once() -> None:
+@pytest.mark.parametrize("number", [None, 7])
+def test_many_names_of_threads_are_found_at_once(number: int | None) -> None:
     def steps(count: int) -> int:
         """The calls that it takes to add threads."""
         events = []
         builder = ProfileBuilder()
-        threads = [Thread(None, None, "", f"worker {at}") for at in range(count)]
+        threads = [Thread(None, number, "", f"worker {at}") for at in range(count)]
         sys.setprofile(lambda *event: events.append(event[1]))
         try:
-            indexes = [builder.thread(each) for each in threads]
+            indexes = [builder.thread(each) for each in threads + threads]
         finally:
             sys.setprofile(None)
-        assert indexes == [*range(count)]
+        assert indexes == [*range(count), *range(count)]
         return len(events)
 
-    assert steps(400) < 5 * steps(100)
+    assert steps(800) < 6 * steps(200)
 
 
 def test_a_stack_shows_inlined_frames_and_addresses_without_any() -> None:
