@@ -46,7 +46,7 @@ bool known_names_init(known_names *names, uint64_t input_size) {
     unsigned bits = MIN_BITS;
     while (bits < MAX_BITS && input_size / BYTES_PER_SLOT >> bits > 0) ++bits;
     names->shift = 64 - bits;
-    names->slots = calloc((size_t)1 << bits, sizeof *names->slots);
+    names->slots = zeroed_table((size_t)1 << bits, sizeof *names->slots);
     return names->slots != NULL;
 }
 

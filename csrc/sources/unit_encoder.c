@@ -32,7 +32,7 @@ static uint32_t file_of_code(const unit_functions *unit, uint32_t code) {
  * before. */
 static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
                      const unit_function *function, gsym_function *ret) {
-    const gsym_line_row *row = unit->rows.items + function->row_first;
+    const gsym_line_row *row = unit_rows_of(unit, function);
     const gsym_line_row *end = row + function->row_count;
     uint64_t start = function->address, stop = start + function->size, last = 0;
     uint32_t row_file = NO_INDEX, code = FILE_INVALID, file = 0, last_line = 0;
@@ -136,7 +136,7 @@ gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
 static uint32_t own_rows(const unit_functions *unit, const unit_function *function,
                          size_t row_count) {
     bool is_before = function->is_lines && row_count > 0 &&
-                     unit->rows.items[function->row_first].address < function->address;
+                     unit_rows_of(unit, function)->address < function->address;
     return (uint32_t)row_count - is_before;
 }
 

@@ -203,6 +203,7 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
         return false;
     joiner->lines = shared != NULL ? &shared->table : &joiner->own_lines;
     joiner->rows = shared != NULL ? &shared->rows : &result->rows;
+    result->shared_rows = shared != NULL ? shared->rows.items : NULL;
     if (shared == NULL &&
         !dwarf_run_line_program(&joiner->own_lines, &result->rows, unit, joiner->budget,
                                 joiner->warnings))

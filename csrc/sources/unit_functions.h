@@ -39,6 +39,7 @@ typedef struct unit_function {
     uint32_t node_count; /* number of its nodes with the root; 0: it has no inlined call */
     uint32_t site_first;
     uint32_t site_count;
+    bool has_shared_rows; /* row_first is an index in `shared_rows`, not in `rows` */
     bool is_lines; /* not a function: rows of the line table that no function has */
     bool is_cut;   /* its end was corrected to the end of its symbol */
     bool is_not_asked; /* no address of it is asked for; it is kept only because others
@@ -74,6 +75,7 @@ typedef struct unit_functions {
     bool prefers_symbols;
     row_list rows; /* all rows of its line table, and rows that were copied for its
                     * functions; `file` is a DWARF file index */
+    const gsym_line_row *shared_rows; /* of a line table that other units use, too */
     /* A code for each DWARF file index. It is FILE_UNSEEN for all files but those in
      * seen_files, also for those beyond `count`. */
     LIST(uint32_t) file_codes;
@@ -89,6 +91,12 @@ typedef struct unit_functions {
     LIST(uint64_t) strps;
     LIST(uint32_t) files;
 } unit_functions;
+
+static inline const gsym_line_row *unit_rows_of(const unit_functions *unit,
+                                                const unit_function *function) {
+    return (function->has_shared_rows ? unit->shared_rows : unit->rows.items) +
+           function->row_first;
+}
 
 void unit_functions_deinit(unit_functions *result);
 /* Forget the functions, and keep `kept` bytes of each long list: only a large unit needs

@@ -182,11 +182,6 @@ void unit_rows_of_sequence(const row_list *rows, const line_sequence *sequence,
  * Several sequences have this address if the linker folded functions or dropped some. */
 const line_sequence *unit_sequence_of(unit_joiner *joiner, const walk_function *source,
                                       const gsym_range *range);
-/* Append rows to those gathered for a function; *is_cut is set if there would be too many.
- * False where memory ran out. */
-bool unit_append_rows(unit_functions *result, const unit_joiner *joiner,
-                      uint32_t first, uint32_t count, size_t gathered,
-                      bool *is_cut);
 bool unit_find_rows(unit_functions *result, unit_joiner *joiner,
                     const walk_function *source, const gsym_range *range,
                     unit_function *function);

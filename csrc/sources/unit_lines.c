@@ -25,6 +25,7 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
                            .shift = dwarf_shift_at(joiner->unit.code, range.start),
                            .die_offset = joiner->unit.header->offset,
                            .name = NO_INDEX,
+                           .has_shared_rows = joiner->rows != &result->rows,
                            .is_lines = true};
     unit_rows_of_sequence(joiner->rows, sequence, &range, &lines.row_first,
                           &lines.row_count);
@@ -40,19 +41,6 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
     if (lines.size > UINT32_MAX) {
         dwarf_warn(joiner->warnings, GSYM_WARN_TOO_LARGE, lines.die_offset, range.start);
         return true;
-    }
-    if (joiner->rows != &result->rows) {
-        size_t gathered = result->rows.count;
-        bool is_cut;
-        if (!unit_append_rows(result, joiner, lines.row_first, lines.row_count, gathered,
-                              &is_cut))
-            return false;
-        if (is_cut) {
-            dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, lines.die_offset,
-                       lines.row_count);
-            return true;
-        }
-        lines.row_first = (uint32_t)gathered;
     }
     if (!unit_number_row_files(result, joiner, &lines)) return false;
     if (lines.row_count == 0) return true; /* too many sequences overlap */

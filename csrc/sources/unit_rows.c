@@ -118,9 +118,10 @@ const line_sequence *unit_sequence_of(unit_joiner *joiner, const walk_function *
     return best;
 }
 
-bool unit_append_rows(unit_functions *result, const unit_joiner *joiner,
-                      uint32_t first, uint32_t count, size_t gathered,
-                      bool *is_cut) {
+/* Append rows to those gathered for a function; *is_cut is set if there would be too many.
+ * False where memory ran out. */
+static bool append_rows(unit_functions *result, const unit_joiner *joiner, uint32_t first,
+                        uint32_t count, size_t gathered, bool *is_cut) {
     *is_cut = result->rows.count + count >= NO_INDEX ||
               result->rows.count - gathered + count > joiner->row_budget;
     if (*is_cut) return true;
@@ -132,8 +133,8 @@ bool unit_append_rows(unit_functions *result, const unit_joiner *joiner,
 }
 
 /* Copy the rows of a range to the end of the rows of the unit. This is needed if the range
- * extends over several sequences or beyond them, or if the line table is shared. Between
- * sequences, the line is not known. */
+ * extends over several sequences or beyond them. Between sequences, the line is not
+ * known. */
 static bool gather_rows(unit_functions *result, unit_joiner *joiner,
                         const walk_function *source, const line_sequence *sequence,
                         unit_function *function, gsym_range range) {
@@ -149,7 +150,7 @@ static bool gather_rows(unit_functions *result, unit_joiner *joiner,
         uint32_t first, count;
         size_t next;
         unit_rows_of_sequence(joiner->rows, sequence, &part, &first, &count);
-        if (!unit_append_rows(result, joiner, first, count, gathered, &is_cut))
+        if (!append_rows(result, joiner, first, count, gathered, &is_cut))
             return false;
         if (is_cut) {
             dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, source->offset, count);
@@ -192,7 +193,8 @@ bool unit_find_rows(unit_functions *result, unit_joiner *joiner,
         sequence = unit_sequence_of(joiner, source, &covered);
     }
     if (sequence == NULL) return true;
-    if (GSYM_LIKELY(sequence->high >= range->end && joiner->rows == &result->rows)) {
+    if (GSYM_LIKELY(sequence->high >= range->end)) {
+        function->has_shared_rows = joiner->rows != &result->rows;
         unit_rows_of_sequence(joiner->rows, sequence, range, &function->row_first,
                               &function->row_count);
         return true;
@@ -209,14 +211,14 @@ bool unit_number_row_files(unit_functions *result, unit_joiner *joiner,
         dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, function->die_offset,
                    function->row_count);
         /* Rows that gather_rows() copied for the function are the last ones; drop them. */
-        if (function->row_first >= joiner->table_rows)
+        if (!function->has_shared_rows && function->row_first >= joiner->table_rows)
             result->rows.count = function->row_first;
         function->row_count = 0;
         return true;
     }
     if (function->row_count == 0) return true;
     joiner->row_budget -= function->row_count;
-    row = result->rows.items + function->row_first;
+    row = unit_rows_of(result, function);
     end = row + function->row_count;
     for (; row < end; ++row) {
         if (row->file != file) {
