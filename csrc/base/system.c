@@ -11,11 +11,21 @@
 
 #include "base/system.h"
 
-void pages_release(const void *bytes, size_t size) {
+static void advise(const void *bytes, size_t size, int advice) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t start = ((uintptr_t)bytes + page - 1) & ~(page - 1);
     const uintptr_t end = ((uintptr_t)bytes + size) & ~(page - 1);
-    if (start < end) (void)madvise((void *)start, end - start, MADV_DONTNEED);
+    if (start < end) (void)madvise((void *)start, end - start, advice);
+}
+
+void pages_release(const void *bytes, size_t size) { advise(bytes, size, MADV_DONTNEED); }
+
+void pages_enlarge(const void *bytes, size_t size) {
+#ifdef MADV_HUGEPAGE
+    advise(bytes, size, MADV_HUGEPAGE);
+#else
+    (void)bytes, (void)size;
+#endif
 }
 
 void memory_release(void) {

@@ -39,6 +39,9 @@ static inline void sync_announce(sync_gate *gate) {
  * reads them again when they are used. */
 void pages_release(const void *bytes, size_t size);
 #define PAGES_DROP_SIZE (1u << 20) /* bytes that a sequential reader drops at once */
+/* Have the system map the whole pages of these bytes, which will be written, by huge pages
+ * if it can: fewer faults. */
+void pages_enlarge(const void *bytes, size_t size);
 /* Return freed memory that the C library keeps for later to the system. */
 void memory_release(void);
 

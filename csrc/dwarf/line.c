@@ -5,8 +5,11 @@
  *
  * Source: DWARF 5, section 6.2; DWARF 2 to 4, section 6.2. */
 #include "base/sort.h"
+#include "base/system.h"
 #include "dwarf/line.h"
 #include "dwarf/values.h"
+
+#define LARGE_PROGRAM (1u << 20) /* bytes from which its rows get huge pages */
 
 typedef struct line_header {
     uint16_t version;
@@ -600,6 +603,8 @@ static bool run_line_program(dwarf_line_table *table, row_list *rows, line_calls
     if (!dwarf_spend(&budget->lines, table->end - unit->stmt_list)) return false;
     if (cursor_left(&c) >= UINT32_MAX) return true;
     if (!LIST_RESERVE(*rows, cursor_left(&c) + 1)) return false;
+    if (cursor_left(&c) >= LARGE_PROGRAM)
+        pages_enlarge(rows->items, rows->capacity * sizeof *rows->items);
     if (calls != NULL && !LIST_RESERVE(calls->of_rows, cursor_left(&c) + 1)) return false;
     run.program_offset = cursor_offset(&c);
     prepare_special(&table->special, &header);

@@ -478,6 +478,62 @@ static gsym_status take_unit(gsym_conversion *conversion, size_t *unit_index_ret
     return GSYM_OK;
 }
 
+/* Run the line program of a giant unit; called with the gate held. */
+static gsym_status run_lines(gsym_conversion *conversion, conversion_worker *worker,
+                             giant_unit *giant, gsym_error *error) {
+    dwarf_unit unit = conversion->pieces.unit;
+    const shared_table *lines;
+    bool is_own, is_run;
+    giant->runs_lines = true;
+    sync_unlock(&conversion->gate);
+    worker->warnings.file = unit.input->number;
+    is_run = shared_lines_find(conversion->lines, &unit, true, &conversion->budget,
+                               &worker->warnings, &lines, &is_own);
+    sync_lock(&conversion->gate);
+    giant->runs_lines = false;
+    sync_announce(&conversion->gate);
+    return is_run ? GSYM_OK : conversion_fail_reading(&conversion->budget, error);
+}
+
+/* Walk the next piece of a giant unit ahead; called with the gate held. */
+static gsym_status walk_ahead(gsym_conversion *conversion, conversion_worker *worker,
+                              giant_unit *giant, gsym_error *error) {
+    size_t piece = giant->walked++;
+    piece_walk *ahead = &giant->walks[piece];
+    unit_source source;
+    bool is_done;
+    if (!unit_pieces_take(&conversion->pieces, giant->first + piece))
+        return gsym_fail_memory(error);
+    source = unit_at(conversion, giant->first + piece);
+    ahead->is_begun = true;
+    sync_unlock(&conversion->gate);
+    is_done = unit_walk_ahead(&worker->joiner, &source, ahead);
+    sync_lock(&conversion->gate);
+    ahead->is_done = is_done;
+    sync_announce(&conversion->gate);
+    return is_done ? GSYM_OK : gsym_fail_memory(error);
+}
+
+/* Have the line program of a giant unit run before its first piece is read; called with the
+ * gate held. Meanwhile walk pieces ahead, and wait for the walk of this piece if another
+ * thread makes it. */
+static gsym_status prepare_piece(gsym_conversion *conversion, conversion_worker *worker,
+                                 giant_unit *giant, size_t piece, gsym_error *error) {
+    if (giant->is_whole || piece >= GIANT_PIECES) return GSYM_OK;
+    if (piece == 0 && conversion->pieces.unit.tag != DW_TAG_partial_unit)
+        GSYM_TRY(run_lines(conversion, worker, giant, error));
+    while (giant->runs_lines && !conversion->is_stopped) {
+        if (giant->walked < GIANT_PIECES)
+            GSYM_TRY(walk_ahead(conversion, worker, giant, error));
+        else
+            sync_wait(&conversion->gate);
+    }
+    while (giant->walks[piece].is_begun && !giant->walks[piece].is_done &&
+           !conversion->is_stopped)
+        sync_wait(&conversion->gate);
+    return GSYM_OK;
+}
+
 /* Note that a piece of a giant unit was read; called with the gate held. */
 static gsym_status end_piece(gsym_conversion *conversion, giant_unit *giant,
                              const range_list *covered, gsym_error *error) {
@@ -496,6 +552,9 @@ static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
     size_t unit_index;
     bool is_read;
     GSYM_TRY(take_unit(conversion, &unit_index, &giant, error));
+    if (giant != NULL)
+        GSYM_TRY(prepare_piece(conversion, &conversion->workers[index], giant,
+                               unit_index - giant->first, error));
     if (conversion->is_stopped) return GSYM_OK;
     sync_unlock(&conversion->gate);
     is_read = read_unit(conversion, &conversion->workers[index], unit, unit_index);

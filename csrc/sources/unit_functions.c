@@ -3,6 +3,7 @@
  * Each live range of a subprogram becomes one function, with the rows and the inlined calls
  * in this range. */
 #include "sources/unit_joiner.h"
+#include "sources/unit_pieces.h"
 
 void unit_functions_deinit(unit_functions *result) {
     free(result->rows.items);
@@ -171,13 +172,13 @@ bool unit_functions_clear(unit_functions *result, size_t index) {
 
 /* Open the unit whose DIEs are to be read: the split unit of a skeleton, if it has one.
  * False if it cannot be read or has no code. */
-static bool open_unit(unit_functions *result, unit_joiner *joiner,
-                      const unit_source *source) {
+static bool open_unit(unit_joiner *joiner, const unit_source *source) {
     const skeleton_unit *skeleton = source->skeleton;
     bool has_split = skeleton != NULL && skeleton->split_input != NULL;
     dwarf_unit *whole = has_split ? &joiner->skeleton : &joiner->unit;
     joiner->line_unit = whole;
-    result->file = joiner->warnings->file = source->input->number;
+    joiner->warnings->file = source->input->number;
+    joiner->abbrevs.limit = joiner->skeleton_abbrevs.limit = OWN_TABLES;
     if (dwarf_is_type_unit(source->header) ||
         !dwarf_unit_open(whole, source->input, source->header, NULL,
                          has_split ? &joiner->skeleton_abbrevs : &joiner->abbrevs,
@@ -189,9 +190,35 @@ static bool open_unit(unit_functions *result, unit_joiner *joiner,
                    skeleton->dwo_id);
         return true;
     }
-    result->file = joiner->warnings->file = skeleton->split_input->number;
+    joiner->warnings->file = skeleton->split_input->number;
     return dwarf_unit_open(&joiner->unit, skeleton->split_input, &skeleton->split_header,
                            whole, &joiner->abbrevs, joiner->warnings);
+}
+
+/* Visit the DIEs of the unit that was opened, or of a piece of it. */
+static bool walk_source(unit_joiner *joiner, const unit_source *source, unit_walk *walk) {
+    bool is_piece = source->cut_count > 0;
+    joiner->long_names = LIMIT_OF(DIE_NAMES, joiner->unit.header->end -
+                                                 joiner->unit.header->offset);
+    joiner->unit.long_names = &joiner->long_names;
+    walk->max_functions = PART_FUNCTIONS;
+    return dwarf_walk_unit(walk, &joiner->unit, is_piece ? source->from : 0,
+                           is_piece ? source->to : UINT64_MAX, joiner->warnings);
+}
+
+bool unit_walk_ahead(unit_joiner *joiner, const unit_source *source, piece_walk *ahead) {
+    bool is_done = open_unit(joiner, source) && walk_source(joiner, source, &ahead->walk);
+    ahead->long_names = joiner->long_names;
+    return is_done;
+}
+
+/* Go on with a walk that was made ahead. */
+static void take_walk(unit_joiner *joiner, piece_walk *ahead) {
+    unit_walk_deinit(&joiner->walk);
+    joiner->walk = ahead->walk;
+    ahead->walk = (unit_walk){0};
+    joiner->long_names = ahead->long_names;
+    joiner->unit.long_names = &joiner->long_names;
 }
 
 static bool read_lines(unit_functions *result, unit_joiner *joiner) {
@@ -272,15 +299,12 @@ static bool read_source(unit_functions *result, unit_joiner *joiner,
     joiner->is_rest = source->is_rest;
     joiner->covered.count = 0;
     joiner->knows_ranges = false;
-    joiner->abbrevs.limit = joiner->skeleton_abbrevs.limit = OWN_TABLES;
-    joiner->walk.max_functions = PART_FUNCTIONS;
-    if (!open_unit(result, joiner, source))
+    if (!open_unit(joiner, source))
         return !joiner->abbrevs.failed && !joiner->skeleton_abbrevs.failed;
-    joiner->long_names = LIMIT_OF(DIE_NAMES, joiner->unit.header->end -
-                                                 joiner->unit.header->offset);
-    joiner->unit.long_names = &joiner->long_names;
-    if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->is_piece ? source->from : 0,
-                         joiner->is_piece ? source->to : UINT64_MAX, joiner->warnings))
+    result->file = joiner->warnings->file;
+    if (source->ahead != NULL)
+        take_walk(joiner, source->ahead);
+    else if (!walk_source(joiner, source, &joiner->walk))
         return false;
     /* dwz makes partial units of DIEs that several units share, and gives them the line
      * table of another unit. */

@@ -91,6 +91,9 @@ typedef struct unit_joiner {
 } unit_joiner;
 
 void unit_joiner_deinit(unit_joiner *joiner);
+/* Visit the DIEs of a piece, which is read later. False where memory ran out. */
+bool unit_walk_ahead(unit_joiner *joiner, const unit_source *source,
+                     struct piece_walk *ahead);
 /* Read unit `index`. False where memory ran out or the budget is spent; damage is a
  * warning. */
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,

@@ -23,8 +23,11 @@ bool unit_pieces_list(unit_pieces *pieces, const debug_files *files) {
 }
 
 void unit_pieces_deinit(unit_pieces *pieces) {
-    for (size_t i = 0; i < pieces->giants.count; ++i)
-        free(pieces->giants.items[i].covered.items);
+    for (size_t i = 0; i < pieces->giants.count; ++i) {
+        giant_unit *giant = &pieces->giants.items[i];
+        free(giant->covered.items);
+        for (size_t j = 0; j < GIANT_PIECES; ++j) unit_walk_deinit(&giant->walks[j].walk);
+    }
     free(pieces->giants.items);
     abbrev_cache_deinit(&pieces->abbrevs);
 }
@@ -49,6 +52,8 @@ unit_source unit_pieces_at(const unit_pieces *pieces, size_t index,
     source.is_rest = piece == GIANT_PIECES && !giant->is_whole;
     source.from = piece == GIANT_PIECES ? source.to : giant->cuts[piece];
     if (piece < GIANT_PIECES) source.to = giant->cuts[piece + 1];
+    if (piece < GIANT_PIECES && giant->walks[piece].is_done)
+        source.ahead = &giant->walks[piece];
     if (source.is_rest) source.covered = &giant->covered;
     return source;
 }
@@ -59,7 +64,8 @@ bool unit_pieces_take(unit_pieces *pieces, size_t index) {
     unit_source source = unit_pieces_at(pieces, index, &giant);
     size_t piece = giant == NULL ? 0 : index - giant->first;
     uint64_t least, size;
-    if (giant == NULL || piece == GIANT_PIECES) return true;
+    if (giant == NULL || piece == GIANT_PIECES || piece < giant->taken) return true;
+    giant->taken = piece + 1;
     source = debug_files_unit(pieces->files, giant->unit);
     size = (source.to - source.from) / GIANT_PIECES;
     least = source.from + (piece + 1) * size;
