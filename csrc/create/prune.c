@@ -201,9 +201,9 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
 static gsym_status prune_all(pruning *p, const record_key *keys, size_t count,
                              gsym_error *error) {
     for (size_t from = 0, end; from < count; from = end) {
-        end = from + 1;
-        while (end < count && keys[end].address == keys[from].address) end++;
-        if (end + AHEAD < count) __builtin_prefetch(&p->records[keys[end + AHEAD].index]);
+        for (end = from; end < count && keys[end].address == keys[from].address; ++end)
+            if (end + AHEAD < count)
+                __builtin_prefetch(&p->records[keys[end + AHEAD].index]);
         GSYM_TRY(prune_start(p, keys + from, end - from, error));
     }
     return GSYM_OK;

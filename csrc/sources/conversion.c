@@ -143,14 +143,18 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
     return GSYM_OK;
 }
 
+/* Free what a worker needs only to read units. */
+static void end_worker(conversion_worker *worker) {
+    unit_joiner_deinit(&worker->joiner);
+    worker->joiner = (unit_joiner){0};
+    pdb_reader_deinit(&worker->pdb);
+    worker->pdb = (pdb_reader){0};
+}
+
 /* Free what is needed only to read units. */
 static void end_reading(gsym_conversion *conversion) {
-    for (uint32_t i = 0; conversion->workers != NULL && i < conversion->worker_count; ++i) {
-        unit_joiner_deinit(&conversion->workers[i].joiner);
-        conversion->workers[i].joiner = (unit_joiner){0};
-        pdb_reader_deinit(&conversion->workers[i].pdb);
-        conversion->workers[i].pdb = (pdb_reader){0};
-    }
+    for (uint32_t i = 0; conversion->workers != NULL && i < conversion->worker_count; ++i)
+        end_worker(&conversion->workers[i]);
     for (size_t i = 0; conversion->results != NULL && i < conversion->result_count; ++i)
         unit_functions_deinit(&conversion->results[i]);
     number_map_deinit(&conversion->fingerprints);
@@ -599,6 +603,7 @@ gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error)
     if (status == GSYM_OK) status = work(conversion, index, error);
     if (status != GSYM_OK) stop(conversion);
     sync_unlock(&conversion->gate);
+    if (conversion->workers != NULL) end_worker(&conversion->workers[index]);
     return status;
 }
 
