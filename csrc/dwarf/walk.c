@@ -579,16 +579,23 @@ bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, uint64_t from, uin
 
 uint64_t dwarf_child_from(const dwarf_unit *unit, uint64_t from, uint64_t least) {
     cursor c = dwarf_unit_cursor(unit, from);
-    while (cursor_offset(&c) < least && cursor_left(&c) > 0) {
-        const abbrev *a = abbrev_find(unit->abbrevs, cursor_uleb_1(&c));
-        if (a == NULL) return unit->header->end;
-        if (a->has_children) {
-            uint64_t sibling = dwarf_sibling(unit, a, &c);
-            if (sibling == 0) return unit->header->end;
-            c.at = c.start + sibling;
-        } else if (!abbrev_skip(unit->abbrevs, a, &c)) {
-            return unit->header->end;
+    uint64_t depth = 0; /* below the child, of DIEs without DW_AT_sibling */
+    while ((cursor_offset(&c) < least || depth > 0) && cursor_left(&c) > 0) {
+        uint64_t code = cursor_uleb_1(&c), sibling;
+        const abbrev *a;
+        if (code == 0 && depth > 0) {
+            --depth;
+            continue;
         }
+        a = abbrev_find(unit->abbrevs, code);
+        if (a == NULL) return unit->header->end;
+        sibling = a->has_children ? dwarf_sibling(unit, a, &c) : 0;
+        if (sibling != 0) {
+            c.at = c.start + sibling;
+            continue;
+        }
+        if (!abbrev_skip(unit->abbrevs, a, &c)) return unit->header->end;
+        depth += a->has_children;
     }
     return cursor_offset(&c);
 }
