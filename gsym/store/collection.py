@@ -85,7 +85,8 @@ class _Kept(NamedTuple):
 
 def collect(store: str, slots: Iterable[str], limits: StoreLimits) -> Collection:
     """Implements `Store.collect`."""
-    slots = [*slots, *(each.slot for each in publication.restore_lost(store))]
+    restored = publication.restore_lost(store, in_parts=True)
+    slots = {*slots, *(each.slot for each in restored)}
     remove_all_leftovers(store)
     pending = publication.remove_evicted(store)
     pads = ((path, stamp_at(path)) for path in iter_return_pads(store))

@@ -139,13 +139,14 @@ class Store:
             FormatError: The record of a module is damaged.
         """
         self.exists()
-        if lost := lost_modules(self.path):
+        slots = list(self.slots())
+        if not slots and (lost := lost_modules(self.path)):
             reason = f"the links of {len(lost)} modules are missing; {layout.MENDED}"
             error = FormatError(reason, path=self.path)
             if damaged is None:
                 raise error
             damaged(error)
-        for slot in self.slots():
+        for slot in slots:
             try:
                 entry = self.at(slot)
             except FormatError as error:

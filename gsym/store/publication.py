@@ -272,23 +272,6 @@ def published_folder(store: str, slot: str) -> str | None:
         return None
 
 
-def restore_link(store: str, slot: str) -> None:
-    """Put a link in the place of a copy; the caller holds the `swap_lock` of the slot.
-
-    The copy becomes the folder of the module.
-    """
-    link = os.path.join(store, layout.link_of_slot(slot))
-    folder = locking.OwnedFolder(_new_folder(store, slot))
-    try:
-        for name in layout.names_in(link):
-            _link(os.path.join(link, name), os.path.join(folder.path, name))
-        _bury(store, link)
-        target = os.path.relpath(folder.path, os.path.dirname(link))
-        make_link(link, target, folder.path)
-    finally:
-        folder.release()
-
-
 def remove_leftovers(store: str, shelf: str) -> list[str]:
     """Remove abandoned folders of a shelf without a link; return their paths."""
     return [
@@ -298,48 +281,61 @@ def remove_leftovers(store: str, shelf: str) -> list[str]:
     ]
 
 
-def lost_modules(store: str) -> list[Entry]:
-    """The modules of a store that was copied without links, the newest last."""
+def lost_modules(store: str, *, in_parts: bool = False) -> list[Entry]:
+    """The modules of a store whose links were followed or left out by a copy.
+
+    Args:
+        store: Its path.
+        in_parts: Whether to look also where other modules have links, at each module.
+
+    Returns:
+        Modules in their folders, the newest last.
+    """
     # A module that is being removed has a lock, and then no folder.
     return [
         each
-        for each in _lost_modules(store)
+        for each in _lost_modules(store, in_parts)
         if not os.path.exists(swap_lock_path(store, each.slot))
         and os.path.isdir(each.folder)
     ]
 
 
-def _lost_modules(store: str) -> list[Entry]:
+def _lost_modules(store: str, in_parts: bool) -> list[Entry]:
     """Modules as of `lost_modules`, and perhaps some that are being removed."""
-    if next(layout.slots_in(store), None) is not None:
+    links = (f"{store}/{layout.link_of_slot(slot)}" for slot in layout.slots_in(store))
+    has_links, found = any(map(os.path.islink, links)), []
+    if has_links and not in_parts:
         return []
-    found = []
     for shelf in layout.shelves_in(store):
         for name in layout.names_in(shelf):
             folder = os.path.join(shelf, name)
-            if _is_lost(store, folder):
+            slot = layout.slot_of_folder(folder)
+            may_be_lost = not has_links or layout.is_copy(store, slot)
+            if may_be_lost and _is_lost(store, folder):
                 with suppress(FormatError, FileNotFoundError):
                     found.append(read_entry(folder))
     return sorted(found, key=lambda each: each.added)
 
 
 def _is_lost(store: str, folder: str) -> bool:
-    """Whether a folder has a complete module whose links were not copied.
+    """Whether a folder has a complete module whose links were not copied as such.
 
     Who is killed before a module is published has made some of its aliases.
     """
     aliases = read_aliases(folder)
-    are_lost = not any(os.path.lexists(f"{store}/{each}") for each in aliases)
+    are_lost = not any(os.path.islink(f"{store}/{each}") for each in aliases)
     return bool(aliases) and are_lost and locking.is_abandoned(folder)
 
 
-def restore_lost(store: str) -> list[Entry]:
+def restore_lost(store: str, *, in_parts: bool = False) -> list[Entry]:
     """Publish the modules of `lost_modules` again; return them."""
-    lost = _lost_modules(store)
+    lost = _lost_modules(store, in_parts)
     for entry in lost:
         with swap_lock(store, entry.slot):
             # Another process may have published it, or removed it.
             if _is_lost(store, entry.folder):
+                if layout.is_copy(store, entry.slot):
+                    _bury(store, os.path.join(store, layout.link_of_slot(entry.slot)))
                 known = read_aliases(entry.folder)
                 _swap(store, entry, known | layout.aliases_of(entry))
     return lost

@@ -16,7 +16,6 @@ from gsym.store.publication import (
     lost_modules,
     published_folder,
     remove_module,
-    restore_link,
     restore_lost,
     swap_lock,
 )
@@ -71,10 +70,14 @@ def verify_store(
         GsymError: This is not a store, or one of a newer version.
         OSError: It cannot be read, or not repaired.
     """
-    lost = (restore_lost if repair else lost_modules)(store.path)
-    for entry in lost:
-        link = layout.link_of_slot(entry.slot)
-        yield StoreFinding(link, "the link is missing", repair)
+    lost = []
+    for entry in lost_modules(store.path, in_parts=True):
+        is_copy = layout.is_copy(store.path, entry.slot)
+        reason = layout.COPIED if is_copy else "the link is missing"
+        lost.append(StoreFinding(layout.link_of_slot(entry.slot), reason, repair))
+    if repair:
+        restore_lost(store.path, in_parts=True)
+    yield from lost
     slots = list(store.slots())
     if not slots and not os.path.exists(os.path.join(store.path, layout.MARKER)):
         raise GsymError("not a store", path=store.path)
@@ -100,9 +103,7 @@ class _Verification(NamedTuple):
     def check_module(self, slot: str) -> Iterator[StoreFinding]:
         link = layout.link_of_slot(slot)
         if layout.is_copy(self.store, slot):
-            yield self._restore(slot, link)
-            if not self.repair:
-                return
+            return
         folder = published_folder(self.store, slot)
         if folder is None:
             return  # removed meanwhile
@@ -150,13 +151,6 @@ class _Verification(NamedTuple):
             raise FormatError(f"its GSYM file is damaged: {reason}", offset=offset)
         return entry
 
-    def _restore(self, slot: str, link: str) -> StoreFinding:
-        if self.repair:
-            with swap_lock(self.store, slot):
-                if layout.is_copy(self.store, slot):
-                    restore_link(self.store, slot)
-        return StoreFinding(link, layout.COPIED, self.repair)
-
     def _remove(
         self, slot: str, folder: str, link: str, error: Exception
     ) -> StoreFinding:
@@ -180,14 +174,10 @@ class _Verification(NamedTuple):
         with self._settled(slot):
             is_there = published_folder(self.store, slot) == folder
             missing = self._missing(wanted, slot) if is_there else {}
-            copies = [
-                each for each in missing if os.path.exists(f"{self.store}/{each}")
-            ]
             if self.repair:
                 aliases.add_aliases(self.store, folder, slot, missing)
         for alias in sorted(missing):
-            reason = layout.COPIED if alias in copies else "the link is missing"
-            yield StoreFinding(alias, reason, self.repair)
+            yield StoreFinding(alias, "the link is missing", self.repair)
 
     def _missing(self, wanted: Mapping[str, str], slot: str) -> dict[str, str]:
         def exists(alias: str) -> bool:
@@ -278,8 +268,6 @@ class _Verification(NamedTuple):
                     yield self._left(path)
 
     def _is_left(self, path: str, slot: str) -> bool:
-        if layout.is_copy(self.store, slot):
-            return False
         if published_folder(self.store, slot) == path:
             return False
         with self._settled(slot):
