@@ -313,7 +313,12 @@ def _lost_modules(store: str, in_parts: bool) -> list[Entry]:
             may_be_lost = not has_links or layout.is_copy(store, slot)
             if may_be_lost and _is_lost(store, folder):
                 with suppress(FormatError, FileNotFoundError):
-                    found.append(read_entry(folder))
+                    entry = read_entry(folder)
+                    files = (
+                        os.path.join(folder, each) for each in layout.files_of(entry)
+                    )
+                    if sum(map(os.path.getsize, files)) == entry.size:
+                        found.append(entry)
     return sorted(found, key=lambda each: each.added)
 
 

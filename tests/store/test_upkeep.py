@@ -319,7 +319,11 @@ def test_a_store_copied_without_its_links_is_mended(
     before = links(store)
     copytree(store.path, tmp_path / "copy", symlinks=True)
     copy = Store(tmp_path / "copy")
-    for each in before:
+    put(copy, 3)
+    cut = copy.get(key(3))
+    assert cut is not None
+    os.truncate(cut.path, 50)  # half a copy
+    for each in links(copy):
         Path(copy.path, each).unlink()
     assert main(["store", "list", "--store", copy.path]) == 1
     assert "links of 2 modules are missing; 'gsym store" in capsys.readouterr().err
@@ -327,13 +331,13 @@ def test_a_store_copied_without_its_links_is_mended(
     assert [each.reason for each in verify_store(copy)] == reasons
     if mend == "verify":
         found = [*verify_store(copy, repair=True)]
-        assert [each.reason for each in found] == reasons
+        assert [each.reason for each in found] == [*reasons, "unused files"]
     elif mend == "gc":
         assert copy.collect(1 << 30).kept == 2
     else:
         assert put(copy, 1).outcome == "kept"
     assert links(copy) == before
-    assert findings(copy) == {}
+    assert set(findings(copy).values()) <= {"unused files"}
 
 
 @pytest.mark.parametrize("place", [".entries/ab/AB.1234", ".tmp/1234"])
