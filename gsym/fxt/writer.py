@@ -331,7 +331,7 @@ def _event_bytes(record: fxt.Event, references: References) -> bytes:
 
 
 def _kind(layout: Layout) -> _Kind:
-    """How the records of a layout are made; consecutive words are made at once."""
+    """Steps that make the records of a layout; consecutive words are one."""
     place = layout.record._fields.index
     numbers = [
         (place(each.field), each.first, each.bits, f"{each.field} of {layout.kind}")

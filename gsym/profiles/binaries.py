@@ -64,7 +64,7 @@ class Binaries:
         return self._first(_functions, module_key(mapping)) or (0, ())
 
     def _first_of(self, read: _Reading, key: ModuleKey) -> Any:
-        """What is read of the first file of a module that has it; None of others."""
+        """The result for the first file of a module that has one; None without any."""
         tried = (read(*each) for each in self._files(key))
         return next(filter(None, tried), None)
 
