@@ -12,7 +12,6 @@ import gc
 import os
 import sys
 from atexit import _run_exitfuncs
-from importlib import import_module
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -26,7 +25,8 @@ def _command(module: str) -> Callable[[], NoReturn]:
     def run_command() -> NoReturn:
         # Not at the import: processes that are spawned import this module, too.
         gc.disable()  # `run_program` enables it
-        _end_with(import_module(f"gsym.cli.{module}").main())
+        # `importlib` is another import, with the one of `warnings`.
+        _end_with(__import__(f"gsym.cli.{module}", fromlist=("*",)).main())
 
     return run_command
 
