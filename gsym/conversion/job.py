@@ -12,6 +12,7 @@ import time
 from gsym.arguments import path_of, strings_of
 from gsym.containers import DEBUG_DIRECTORIES
 from gsym.containers.fat import list_slices, matching_slices
+from gsym.containers.mapped_file import map_file
 from gsym.containers.recognition import refuse
 from gsym.conversion.input_file import InputFile, member_label, open_input
 from gsym.conversion.inputs import INPUTS
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.input_file import Input
     from gsym.conversion.report import ConversionReport
+    from gsym.reading.reader import Reader
 
 _WITH_MEMBERS = frozenset({"archive", "object"})  # a program may have bundles
 _SUFFIX = ".gsym"
-_HEAD_SIZE = 4096  # where the MODULE record of a Breakpad file is expected
 _NO_PATH = str.maketrans({"/": "%2F", "\0": "%00", "%": "%25"})
 
 
@@ -221,6 +222,20 @@ def convert_file(  # noqa: PLR0913 - what its callers know
     return _convert(request)
 
 
+def open_converted(source: Input, options: ConvertOptions) -> Reader:
+    """The conversion of an input, which may be bytes, in no file that stays."""
+    from tempfile import TemporaryDirectory
+
+    from gsym.reading.reader import Reader
+
+    with TemporaryDirectory(prefix="gsym-") as folder:
+        if not isinstance(source, InputFile):  # nothing is beside it
+            source = open_input(source, os.path.join(folder, "in"))
+        path = os.path.join(folder, "out" + _SUFFIX)
+        convert_file(source, path, options, sync_folder=False)
+        return Reader(map_file(path))  # the map outlives the file
+
+
 def _convert(request: ConversionRequest) -> ConversionReport:
     options, source_path, kind = request.options, request.input, request.source.kind
     if options.member is not None and kind not in _WITH_MEMBERS:
@@ -326,10 +341,9 @@ def slice_outputs(
     if member is None and kind in INPUTS and not INPUTS[kind].is_binary:
         # The one of *wanted* that a file of records is for; the first if it is for
         # none. `convert` compares it again with the complete file.
-        from gsym.conversion.inputs.breakpad import read_module, triple_architecture
+        from gsym.conversion.inputs.breakpad import read_head, triple_architecture
 
-        module = read_module(bytes(data[:_HEAD_SIZE]).splitlines())
-        found = triple_architecture(module)
+        found = triple_architecture(read_head(data))
         return (((found if found in arch else arch[0]), target),)
     if member is not None:
         data, label = source.members.open(member), member_label(label, member)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.containers.recognition import refuse
 from gsym.conversion.identity import key_of_binary, module_of, pdb_identity
 from gsym.errors import FormatError, UnsupportedError
-from gsym.modules.key import ModuleKey
+from gsym.modules.key import NO_KEY, ModuleKey
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from gsym.conversion.input_file import InputFile
-
-_HEADER_SIZE = 64 << 10  # where MODULE and INFO records are expected
-_NOTHING = ModuleKey()
 
 
 class ModuleFile(NamedTuple):
@@ -31,7 +28,7 @@ class ModuleFile(NamedTuple):
 
 
 def modules_in(
-    path: str | PathLike[str], wanted: ModuleKey = _NOTHING, *, with_code: bool = False
+    path: str | PathLike[str], wanted: ModuleKey = NO_KEY, *, with_code: bool = False
 ) -> Iterator[ModuleFile]:
     """The modules in the file *path*: one for each slice of a fat file, else one.
 
@@ -65,7 +62,7 @@ def modules_in(
 def _of_breakpad(file: InputFile, _wanted: ModuleKey) -> ModuleFile:
     from gsym.conversion.inputs import breakpad
 
-    module = breakpad.read_module(bytes(file.data[:_HEADER_SIZE]).splitlines())
+    module = breakpad.read_head(file.data)
     try:
         identity = breakpad.breakpad_identity(module)
     except ValueError as error:

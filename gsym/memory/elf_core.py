@@ -17,10 +17,11 @@ from gsym.memory.loaded import Loaded, linked_region, moved_code
 from gsym.memory.module_files import ModuleFiles, SavedMemory, loaded_file
 from gsym.memory.regions import Region
 from gsym.memory.stack_parts import StackModule, module_of_build_id
-from gsym.memory.symbol_lists import read_converted
+from gsym.memory.symbol_lists import MOST_IMAGE, read_converted
 from gsym.memory.threads import Dump, dump_report
 from gsym.memory.walking import Walker
 from gsym.model import UINT64_MAX
+from gsym.modules.maps import DELETED
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import ByteReader, DamagedError
@@ -47,7 +48,6 @@ _MAX_SIZE = 64 << 20
 _CLASS_AT, _ORDER_AT, _OSABI_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 7, 16, 18
 _BIG_ENDIAN = 2
 _ET_CORE = 4
-_MOST_VDSO = 1 << 20
 _AT_ENTRY = 9  # in the auxiliary vector
 # Limit: Frames that are walked in all stacks of a core
 _MAX_WALKED = (100_000, 1)
@@ -55,7 +55,6 @@ _ILLEGAL, _TRAP, _FLOATING, _BREAKPOINT = 4, 5, 8, b"\xcc"
 # Signals after which the program counter is after the instruction that caused them; on
 # x86 only if that is a breakpoint.
 _AFTER = {X86: {_TRAP}, X86_64: {_TRAP}, S390X: {_ILLEGAL, _TRAP, _FLOATING}}
-_DELETED = " (deleted)"
 
 
 def registered_files(
@@ -296,7 +295,7 @@ class _Core:
             yield from self._of_image(module, start, image)
             return
         name = "[vdso]" if start == self._notes.vdso else f"[image at {start:#x}]"
-        size = min(part.file_size, _MOST_VDSO)
+        size = min(part.file_size, MOST_IMAGE)
         module = module_of_build_id(name, image.build_id)._replace(
             path="", read=lambda: read_converted(self._files.memory(start, size))
         )
@@ -324,7 +323,7 @@ def _regions_of(number: int, start: int, image: Image) -> Iterator[Region]:
 
 def _module(path: str, build_id: str) -> StackModule:
     """The module of a mapped file."""
-    module = module_of_build_id(path.removesuffix(_DELETED), build_id)
-    if path.endswith(_DELETED) and not module.has_id:
+    module = module_of_build_id(path.removesuffix(DELETED), build_id)
+    if path.endswith(DELETED) and not module.has_id:
         return module._replace(path="")  # another file is there, if any
     return module

@@ -16,13 +16,14 @@ from gsym.memory.loaded import LoadedSymbols, linked_region, moved_code
 from gsym.memory.regions import Region
 from gsym.memory.stack_parts import module_of_build_id
 from gsym.memory.symbol_lists import (
+    MOST_IMAGE,
     latest_symbols,
     read_converted,
     read_perf_map,
     read_symbols,
 )
 from gsym.modules.key import SAME, UNKNOWN, Comparison, compare
-from gsym.modules.maps import Mapping, read_maps
+from gsym.modules.maps import DELETED, Mapping, read_maps
 from gsym.ranges import AddressRanges
 from gsym.unwinding.images import Image, image_in_file, image_in_memory, load_bias
 from gsym.unwinding.pe_frames import pe_image
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from gsym.store.directory import Store
     from gsym.unwinding.images import Memory
 
-_DELETED = " (deleted)"
-_MOST_VDSO = 1 << 20
 _VDSO = "[vdso]"
 
 
@@ -136,7 +135,7 @@ class Process(LoadedSymbols):
         start, end, _, offset, inode, path, _ = first
         seen = Image() if offset else image_in_memory(memory, start)
         if path == _VDSO and seen.segments:
-            contents = memory(start, min(end - start, _MOST_VDSO))
+            contents = memory(start, min(end - start, MOST_IMAGE))
             read = partial(read_converted, contents)
             vdso = module_of_build_id(path, seen.build_id)._replace(path="", read=read)
             return self.add_module(vdso), seen
@@ -150,7 +149,7 @@ class Process(LoadedSymbols):
         if not image.segments:
             return -1, image
         build_id = image.build_id if seen.segments or is_mapped else ""
-        name = path.removesuffix(_DELETED)
+        name = path.removesuffix(DELETED)
         module = module_of_build_id(name, build_id)._replace(path=file)
         if is_mapped and not module.has_id:
             module = module._replace(compare_code=partial(_compare_files, file))

@@ -22,6 +22,7 @@ _PERF_LINE = regex(
 )
 # Limit: `/tmp/perf-PID.map` of a process
 _MOST_PERF_MAP = 256 << 20
+MOST_IMAGE = 1 << 20  # bytes that are read of one that the kernel made
 
 
 def read_symbols(symbols: Iterable[tuple[int, int, bytes]]) -> Reader:
@@ -49,19 +50,10 @@ def read_converted(data: bytes) -> Reader:
     Raises:
         GsymError: It is damaged, or has no function.
     """
-    from tempfile import TemporaryDirectory
+    from gsym.conversion.job import open_converted
+    from gsym.conversion.options import ConvertOptions
 
-    from gsym.containers.mapped_file import map_file
-    from gsym.conversion.job import convert
-    from gsym.reading.reader import Reader
-
-    with TemporaryDirectory(prefix="gsym-") as folder:
-        path = os.path.join(folder, "in")
-        with open(path, "wb") as file:
-            file.write(data)
-        made = os.path.join(folder, "out.gsym")
-        convert(path, made)
-        return Reader(map_file(made))  # the map outlives the file
+    return open_converted(data, ConvertOptions())
 
 
 def read_perf_map(path: str) -> tuple[list[tuple[int, int, bytes]], int]:

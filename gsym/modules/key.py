@@ -79,7 +79,7 @@ def tried_text(attempts: Iterable[Attempt]) -> str:
 # ---- ids
 
 _GUID_SIZE = 16
-_GUID_DIGITS = 2 * _GUID_SIZE
+GUID_DIGITS = 2 * _GUID_SIZE
 _MAX_AGE_DIGITS = 8
 _STAMP_DIGITS = 8  # the time stamp at the start of the code id of a PE file
 _CUT_DIGITS = 40  # perf, BPF and GSYM version 1 keep 20 bytes of a build id
@@ -164,10 +164,10 @@ def uuid_code_id(uuid: bytes, os: str) -> str:
     return ""
 
 
-_NOTHING = ModuleKey()
+NO_KEY = ModuleKey()  # of a module of which nothing is known
 
 
-def key_of_uuid(uuid: bytes, byteorder: str, wanted: ModuleKey = _NOTHING) -> ModuleKey:
+def key_of_uuid(uuid: bytes, byteorder: str, wanted: ModuleKey = NO_KEY) -> ModuleKey:
     """Key of a GSYM file that has a UUID and does not name its module.
 
     The kind of the UUID is not known: it may be of any system, and in a file of another
@@ -203,7 +203,7 @@ def fits_uuid(key: ModuleKey, uuid: bytes) -> bool:
     if not uuid:
         return True
     if is_windows(key.os):
-        guid = key.debug_id[:_GUID_DIGITS].upper()
+        guid = key.debug_id[:GUID_DIGITS].upper()
         return is_absent(guid) or guid == print_guid(uuid[:_GUID_SIZE], is_little=True)
     digits = uuid.hex().upper()
     if key.code_id:
@@ -232,7 +232,7 @@ def read_debug_id(text: str) -> str:
         ValueError: *text* is not a debug id.
     """
     digits = text.replace("-", "")
-    guid, age = digits[:_GUID_DIGITS], digits[_GUID_DIGITS:] or _NO_AGE
+    guid, age = digits[:GUID_DIGITS], digits[GUID_DIGITS:] or _NO_AGE
     try:
         is_sound = len(bytes.fromhex(guid)) == _GUID_SIZE and int(age, 16) >= 0
     except ValueError:
@@ -278,7 +278,7 @@ def is_absent(identifier: str) -> bool:
 
 def has_id(key: ModuleKey) -> bool:
     """Whether a key has an id, and not only names."""
-    ids = key.debug_id[:_GUID_DIGITS], code_id_of(key), key.go_id
+    ids = key.debug_id[:GUID_DIGITS], code_id_of(key), key.go_id
     return not all(map(is_absent, ids))
 
 
@@ -288,7 +288,7 @@ def search_terms(key: ModuleKey) -> set[str]:
     If `compare` finds that two keys are `SAME` or `PART`, they have a term in common.
     """
     code_id = code_id_of(key)
-    terms = {each[:_GUID_DIGITS] for each in _debug_ids(key, is_pe=is_windows(key.os))}
+    terms = {each[:GUID_DIGITS] for each in _debug_ids(key, is_pe=is_windows(key.os))}
     terms |= {code_id, code_id[:_CUT_DIGITS], key.go_id, key.code_hash}
     return {each for each in terms if not is_absent(each)}
 
@@ -475,8 +475,8 @@ def _compare_debug_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison:
         if debug_id in second:
             return _of_equal_debug_ids(debug_id, wanted, found)
     if any(
-        _GUID_DIGITS in {len(one), len(other)}
-        and one[:_GUID_DIGITS] == other[:_GUID_DIGITS]
+        GUID_DIGITS in {len(one), len(other)}
+        and one[:GUID_DIGITS] == other[:GUID_DIGITS]
         for one in first
         for other in second
     ):
@@ -488,7 +488,7 @@ def _of_equal_debug_ids(
     debug_id: str, wanted: ModuleKey, found: ModuleKey
 ) -> Comparison:
     """The result for two keys with an equal debug id."""
-    age, systems = debug_id[_GUID_DIGITS:], (wanted.os, found.os)
+    age, systems = debug_id[GUID_DIGITS:], (wanted.os, found.os)
     codes = code_id_of(wanted), code_id_of(found)
     if not age:
         return _AGE_UNKNOWN
@@ -513,7 +513,7 @@ def _debug_ids(key: ModuleKey, *, is_pe: bool) -> tuple[str, ...]:
     There is none if the key has a debug id of zeros.
     """
     digits = key.debug_id.upper().replace("-", "")
-    guid, age = digits[:_GUID_DIGITS], digits[_GUID_DIGITS:]
+    guid, age = digits[:GUID_DIGITS], digits[GUID_DIGITS:]
     if not is_absent(guid):
         return (guid + (age and (age.lstrip("0") or _NO_AGE)),)
     build_id = build_id_digits(code_id_of(key))

@@ -10,6 +10,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+DELETED = " (deleted)"  # after the path of a file that is gone
 # `55d1c0ffd000-55d1c0ffe000 r-xp 00000000 fd:00 123   /opt/app (deleted)`
 MAPPING = re.compile(
     r"^(?:0x)?(?P<start>[0-9a-fA-F]{1,16})-(?:0x)?(?P<end>[0-9a-fA-F]{1,16}):? "

@@ -35,7 +35,7 @@ from math import exp
 
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
-from gsym.modules.maps import read_maps
+from gsym.modules.maps import DELETED, read_maps
 from gsym.patterns import regex
 from gsym.profiles import model
 from gsym.profiles.binaries import module_at
@@ -298,7 +298,7 @@ def _add_locations(
     for address, is_return, frames in found:
         mapped = ranges.find(address - is_return)
         if mapped is not None and mapped not in indexes:
-            path = mapped.path.removesuffix(" (deleted)")
+            path = mapped.path.removesuffix(DELETED)
             module = module_at(path, {}, recorded=recorded, inode=mapped.inode)
             mapping = model.Mapping(mapped.start, mapped.end, None, mapped.offset, path)
             made = mapping._replace(**module._asdict())

@@ -9,18 +9,15 @@ import re
 from collections import Counter
 from contextlib import ExitStack, suppress
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-import gsym.reading.reader
 from gsym.containers.fat import open_slice
 from gsym.containers.pdb_file import PdbFile
 from gsym.conversion.companions.split_units import SplitUnitSearch
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.identity import find_fitting, pdb_identity
 from gsym.conversion.input_file import input_of, open_input
-from gsym.conversion.job import convert_file
+from gsym.conversion.job import open_converted
 from gsym.conversion.options import ConvertOptions
 from gsym.errors import EmptyError, GsymError, UnsupportedError
 from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
 
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.identity import Saying
-    from gsym.conversion.input_file import InputFile
     from gsym.reading.reader import Reader
 
     Key = tuple[int, int]  # start and end of a function
@@ -106,7 +102,7 @@ class Described:
             return False
 
     def _add(self, unit: Unit) -> None:
-        for _, info in UnitFunctions(unit, call_sites=True):
+        for _, info in UnitFunctions(unit):
             if info.name:
                 moved = move_function(info, self._file.bias)
                 key = moved.start, moved.start + moved.size
@@ -178,7 +174,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
     kind, data = file.kind, file.data
     places = (search or ConvertOptions())._replace(path_map=tuple(path_map))
     described = Described(DwarfFile(_NO_DWARF, ()), path_map)
-    fit = Comparison(SAME)
+    fit, converted = Comparison(SAME), None
     notes: tuple[str, ...] = ()
     with ExitStack() as stack:
         if kind in {"object", "fat"}:
@@ -208,18 +204,9 @@ def open_reference(  # noqa: PLR0913 - independent keywords
             image_code=not like_llvm,
             pclntab="never" if like_llvm else "auto",
         )
-        converted = converted_anew(input_of(path, file.path, data), options)
+        with suppress(EmptyError):
+            converted = open_converted(input_of(path, file.path, data), options)
     return Reference(described, converted, fit, sample is not None, notes)
-
-
-def converted_anew(source: InputFile, options: ConvertOptions) -> Reader | None:
-    """A conversion of a binary; None if that has no functions."""
-    with TemporaryDirectory() as folder, suppress(EmptyError):
-        path = str(Path(folder, "new.gsym"))
-        convert_file(source, path, options, sync_folder=False)
-        # A mapped file stays when its folder is removed.
-        return gsym.reading.reader.open(path)
-    return None
 
 
 def _dwarf_of(binary: ObjectFile, found: DebugInfo) -> DwarfFile:

@@ -9,6 +9,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.conversion.job import open_converted
 from gsym.verification import reference
 from gsym.verification.check import compare
 from tests.conversion.test_debug_map import A_MAP, A_O, ID
@@ -226,17 +227,16 @@ def test_what_a_conversion_reads_wrongly_is_found_by_the_second_decoder(
     binary = bundle(tmp_path, "f", 7)
     path = gsym.convert(binary).outputs[0]
     bundle(tmp_path, "f", 8)
-    whole = reference.converted_anew
+    whole = open_converted
     change = rows(lambda row: row._replace(line=7), 0)
 
     def converted(source: InputFile, options: ConvertOptions) -> SimpleNamespace:
         reader = whole(source, options)
-        assert reader is not None
         found = [change(info) if info.line_table else info for info in reader]
         functions = filter(None, found)
         return SimpleNamespace(header=reader.header, functions=lambda: functions)
 
-    monkeypatch.setattr(reference, "converted_anew", converted)
+    monkeypatch.setattr(reference, "open_converted", converted)
     assert subjects(compare(path, binary)) == {"lines"}
 
 

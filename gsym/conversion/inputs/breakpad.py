@@ -18,7 +18,8 @@ from gsym.engine.native import (
 )
 from gsym.engine.workers import core_count
 from gsym.errors import ArchitectureError, EmptyError
-from gsym.modules.key import ModuleKey, is_apple, print_guid, read_debug_id
+from gsym.model import base_name
+from gsym.modules.key import GUID_DIGITS, ModuleKey, is_apple, print_guid, read_debug_id
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ _TRIPLE_ARCHITECTURES = {
     "ppc": "powerpc",
     "ppc64": "powerpc64",
 }
-_GUID_DIGITS = 32
 _MODULE_FIELDS = 4
+_HEAD_SIZE = 64 << 10  # where MODULE and INFO records are expected
 
 
 def read_module(records: Iterable[bytes]) -> ModuleKey:
@@ -62,6 +63,11 @@ def read_module(records: Iterable[bytes]) -> ModuleKey:
     return found
 
 
+def read_head(text: memoryview) -> ModuleKey:
+    """The module of a text by the records at its start, as of `read_module`."""
+    return read_module(bytes(text[:_HEAD_SIZE]).splitlines())
+
+
 def breakpad_identity(module: ModuleKey, *, is_strict: bool = True) -> ModuleKey:
     """The identity of a module that `read_module` returned.
 
@@ -74,10 +80,7 @@ def breakpad_identity(module: ModuleKey, *, is_strict: bool = True) -> ModuleKey
         if is_strict:
             raise
         debug_id = ""
-    names = module.debug_file, module.code_file
-    debug_file, code_file = (
-        name.replace("\\", "/").rpartition("/")[2] for name in names
-    )
+    debug_file, code_file = map(base_name, (module.debug_file, module.code_file))
     code_id = module.code_id.upper()
     return module._replace(
         debug_id=debug_id, code_id=code_id, debug_file=debug_file, code_file=code_file
@@ -98,8 +101,8 @@ def own_build_id(module: ModuleKey) -> bytes:
     id has the first 16 bytes of a build id, so a code id that begins with them is the
     whole build id. Other code ids, such as those of PE files, are no build ids.
     """
-    guid = _hex(module.debug_id.replace("-", "")[:_GUID_DIGITS])
-    if len(guid) * 2 != _GUID_DIGITS or not any(guid):
+    guid = _hex(module.debug_id.replace("-", "")[:GUID_DIGITS])
+    if len(guid) * 2 != GUID_DIGITS or not any(guid):
         return b""
     if not is_apple(module.os):
         guid = bytes.fromhex(print_guid(guid, is_little=True))
