@@ -275,6 +275,11 @@ def join_path(directory: str, filename: str) -> str:
     return directory + separator + filename
 
 
+def base_name(path: str) -> str:
+    """The name in a path of any operating system."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
 def rewritten(path: str, path_map: Iterable[tuple[str, str]]) -> str:
     """The path with the first of the prefixes (old, new) that fits replaced."""
     for old, new in path_map:

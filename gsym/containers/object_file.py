@@ -14,7 +14,7 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, Literal
 
     from typing_extensions import Self
 
@@ -86,6 +86,9 @@ class ObjectFile:
         self.is_64: bool = bool(self._header.is_64)
         # the byte order of the target, also used for the output
         self.big_endian: bool = bool(self._header.big_endian)
+        self.byteorder: Literal["little", "big"] = "little"
+        if self.big_endian:
+            self.byteorder = "big"
         # whether its sections were given addresses here, one after the other
         self.is_relocatable: bool = bool(self._header.is_relocatable)
         # the number of the machine that it is for: e_machine, cputype, Machine

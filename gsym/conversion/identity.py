@@ -11,7 +11,9 @@ from os.path import basename
 
 from gsym.arguments import path_of
 from gsym.errors import FormatError, GsymError, UuidMismatchError
+from gsym.model import base_name
 from gsym.modules.key import (
+    NO_KEY,
     SAME,
     UNKNOWN,
     Comparison,
@@ -47,7 +49,6 @@ _GUID_SIZE = 16
 _TEXT_HASHED = 4096  # bytes of .text hashed if there is no build id
 _GO_NOTE = b".note.go.buildid"
 _NOTE_HEADER_SIZE = 12  # size of the name, size of the contents, type
-_NOTHING = ModuleKey()
 
 # From the names of LLVM's target triples; what is missing has the same name.
 _ARCHITECTURES = {
@@ -138,7 +139,7 @@ def identify_fitting(path: str, said: Saying | None) -> ModuleKey:
         return own
     binary, fit = open_fitting(file, said)
     with binary:
-        if fit.outcome == UNKNOWN and said is not None and has_id(said(_NOTHING)):
+        if fit.outcome == UNKNOWN and said is not None and has_id(said(NO_KEY)):
             raise UuidMismatchError("its UUID is missing", path=binary.path)
         return key_of_binary(binary)
 
@@ -248,7 +249,7 @@ def key_of_binary(binary: ObjectFile) -> ModuleKey:
     if not uuid:
         text = _section(binary, b".text")
         identifier = b"" if text is None else elf_text_identifier(text)
-    byteorder: ByteOrder = "big" if binary.big_endian else "little"
+    byteorder = binary.byteorder
     return found._replace(
         os="Linux",
         debug_id=elf_debug_id(identifier, byteorder) if identifier.strip(b"\0") else "",
@@ -311,6 +312,6 @@ def _key_of_pe(binary: ObjectFile) -> ModuleKey:
     if codeview is None:
         return found
     guid, age, pdb = codeview
-    name = to_str(pdb.replace(b"\\", b"/").rpartition(b"/")[2])
+    name = base_name(to_str(pdb))
     debug_id = "" if is_absent(guid.hex()) else codeview_debug_id(guid, age)
     return found._replace(debug_id=debug_id, debug_file=name)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from gsym.conversion.output import ConversionOutput, ConversionRequest
 
 _MAX_THREADS = 256
+# Below this much debug information a second thread costs more than it brings.
+_BYTES_PER_THREAD = 4 << 20
 
 
 class UnitJob:
@@ -99,9 +101,9 @@ class UnitJob:
         check(function(self.handle, *arguments, self._error), self._error, self._path)
 
 
-def thread_count(request: ConversionRequest, size: int, bytes_per_thread: int) -> int:
+def thread_count(request: ConversionRequest, size: int) -> int:
     """Number of threads: the wanted one, or what *size* bytes are worth."""
     wanted = request.options.threads
     if wanted is not None:
         return min(wanted, _MAX_THREADS)
-    return max(1, min(core_count(), size // bytes_per_thread))
+    return max(1, min(core_count(), size // _BYTES_PER_THREAD))

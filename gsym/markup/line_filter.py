@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from gsym.markup.settings import FilterSettings
     from gsym.markup.symbols import Symbols
 
-_BEGIN = b"{{{"
 _CONTEXTUAL = frozenset({b"mmap", b"reset", b"module"})
 _CONTEXT = regex(rb"\{\{\{(?:mmap|reset|module)[:}]")
 
@@ -108,7 +107,7 @@ class LineFilter:
         """Filter one line, given with its end."""
         self._line = line
         if self._key is not None:
-            self._prefix = self.prefix_of(line.partition(_BEGIN)[0])
+            self._prefix = self.prefix_of(line.partition(parser.BEGIN)[0])
         tokens = self._tokens(line)
         first = next(tokens, None)
         if first is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gsym.markup.colours import remove_colours
 from gsym.markup.headings import Headings
+from gsym.markup.parser import BEGIN
 from gsym.markup.stack_lines import find_stacks, lines_before
 from gsym.patterns import regex
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     Lines = list[tuple[int, bytes]]
 
-_BEGIN = b"{{{"
 _BRACE = b"{"
 _CODE = b"{{{bt:", b"{{{pc:"
 _ESCAPE = b"\x1b"
@@ -187,7 +187,7 @@ class LogStream:
         # Much faster than the search for three braces, if there is none at all.
         begin = lines.find(_BRACE, at, end)
         if begin >= 0:
-            begin = lines.find(_BEGIN, begin, end)
+            begin = lines.find(BEGIN, begin, end)
         if not self._has_sgr:
             return begin
         escape = lines.find(_ESCAPE, at, begin if begin >= 0 else end)
@@ -285,12 +285,12 @@ class OpenDictionary:
 
     def _begin(self, number: int, line: bytes) -> Lines:
         """Hold a line on which a dictionary begins, or return it."""
-        start = line.rfind(_BEGIN)
+        start = line.rfind(BEGIN)
         is_begin = line.startswith(_HEXDICT, start) and self._fits(line)
         if not (is_begin and _PAIRS.fullmatch(line, start + len(_HEXDICT))):
             return [(number, line)]
         self._hold(number, line)
-        prefix = line[: line.find(_BEGIN)]
+        prefix = line[: line.find(BEGIN)]
         is_short = len(prefix) <= _LONGEST_PREFIX
         self._prefix = [*map(_shape, _PIECE.finditer(prefix))] if is_short else []
         return []

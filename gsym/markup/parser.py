@@ -130,7 +130,7 @@ class Token(NamedTuple):
     @property
     def fields_start(self) -> int:
         """Offset in the line of its first field."""
-        return self.start + len(_BEGIN) + len(self.tag) + 1
+        return self.start + len(BEGIN) + len(self.tag) + 1
 
 
 class Fault(NamedTuple):
@@ -147,7 +147,7 @@ FUCHSIA_DIALECT = Dialect(
     size_base=10, has_messages=True, has_colon_names=True, has_batches=True
 )
 
-_BEGIN, _END = b"{{{", b"}}}"
+BEGIN, _END = b"{{{", b"}}}"
 _KINDS = (b"ra", b"pc")
 _HEX = regex(rb"[0-9a-fA-F]+")
 # Numbers whose prefix decides the base; no `0O`, as in LLVM.
@@ -163,12 +163,12 @@ def find_elements(line: bytes, dialect: Dialect) -> Iterator[Token]:
         yield from _find_strict(line)
         return
     end = 0
-    while (start := line.find(_BEGIN, end)) >= 0:
-        stop = line.find(_END, start + len(_BEGIN))
+    while (start := line.find(BEGIN, end)) >= 0:
+        stop = line.find(_END, start + len(BEGIN))
         if stop < 0:
             return
         end = stop + len(_END)
-        tag, *parts = line[start + len(_BEGIN) : stop].split(b":")
+        tag, *parts = line[start + len(BEGIN) : stop].split(b":")
         if tag:
             yield Token(line[start:end], tag, tuple(parts), start)
 
@@ -177,12 +177,12 @@ def _find_strict(line: bytes) -> Iterator[Token]:
     """Elements that end at the first `}` and begin at the last `{{{` before it."""
     begin = 0
     while (stop := line.find(b"}", begin)) >= 0:
-        start = line.rfind(_BEGIN, begin, stop)
+        start = line.rfind(BEGIN, begin, stop)
         begin = stop + 1
         if start < 0 or not line.startswith(_END, stop):
             continue
         begin = stop + len(_END)
-        tag, *parts = line[start + len(_BEGIN) : stop].split(b":")
+        tag, *parts = line[start + len(BEGIN) : stop].split(b":")
         if tag and b"{" not in tag:
             yield Token(line[start:begin], tag, tuple(parts), start)
 

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
             """The symbols at offsets from the bases of modules."""
 
 
-_BEGIN = b"{{{"
 _MAX_ANSWERS = 1 << 16  # in memory
 _MAX_BASES = 1 << 16
 _MAX_NAME = 255  # of a file
@@ -180,7 +179,7 @@ class AddressCollector:
         wanted = []
         for at, end in self._headings.parts(lines, 0, len(lines)):
             for line in lines[at:end].removesuffix(b"\n").split(b"\n"):
-                if self._dictionary or _BEGIN in line:
+                if self._dictionary or parser.BEGIN in line:
                     for _, whole in self._dictionary.take(0, line + b"\n"):
                         for token in parser.find_elements(whole, self._style.dialect):
                             wanted += self._take(token)

@@ -10,7 +10,7 @@ import re
 
 from gsym.containers.recognition import MICRODUMP
 from gsym.errors import FormatError
-from gsym.memory.stack_parts import StackModule, base_name, module_of_debug_id
+from gsym.memory.stack_parts import StackModule, file_name, module_of_debug_id
 from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
@@ -87,7 +87,7 @@ class Microdump:
         elif kind == b"M":
             base, _, size = map(_number, words[:3])
             path = rest.split(None, 4)[4].strip().decode("utf-8", "replace")
-            module = module_of_debug_id(base_name(path), words[3].decode())
+            module = module_of_debug_id(file_name(path), words[3].decode())
             if module.problem:
                 raise ValueError(module.problem)
             key = module.key._replace(code_file=module.name)

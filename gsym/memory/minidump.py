@@ -13,7 +13,7 @@ from gsym.memory.regions import Region
 from gsym.memory.signals import LINUX, Cause, describe
 from gsym.memory.stack_parts import (
     StackModule,
-    base_name,
+    file_name,
     module_of_build_id,
     module_of_uuid,
 )
@@ -317,9 +317,9 @@ class _Minidump:
             pdb = zero_ended(contents[_CODEVIEW_AGE.size :])
         if self._platform in _APPLE:
             return module_of_uuid(path, print_guid(guid, is_little=True))
-        name = base_name(path)
+        name = file_name(path)
         debug_id = "" if is_absent(guid.hex()) else codeview_debug_id(guid, age).upper()
-        debug_file = base_name(pdb.decode("utf-8", "replace")) or name
+        debug_file = file_name(pdb.decode("utf-8", "replace")) or name
         key = ModuleKey(debug_file, debug_id, name)
         if self._platform not in _LINUX:
             key = key._replace(code_id=pe_code_id(stamp, size), os="windows")

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from functools import lru_cache
 
-from gsym.model import UINT64_END
-from gsym.modules.key import ModuleKey, code_id_of, has_id, is_absent, read_debug_id
+from gsym.model import UINT64_END, base_name
+from gsym.modules.key import (
+    GUID_DIGITS,
+    ModuleKey,
+    code_id_of,
+    has_id,
+    is_absent,
+    read_debug_id,
+)
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -33,21 +40,19 @@ if TYPE_CHECKING:
     function, which the frame names.
     """
 
-_UUID_DIGITS = 32
-
 
 @lru_cache(256)  # a stack names few modules, many times
 def module_of_path(path: str) -> StackModule:
     """A module given as NAME or as `NAME/DEBUGID`."""
     folder, _, last = path.replace("\\", "/").rpartition("/")
-    if folder and len(last) > _UUID_DIGITS:
+    if folder and len(last) > GUID_DIGITS:
         try:
             debug_id = read_debug_id(last)
         except ValueError:
             pass
         else:
-            return module_of_debug_id(base_name(folder), debug_id)
-    name = base_name(path)
+            return module_of_debug_id(file_name(folder), debug_id)
+    name = file_name(path)
     return StackModule(name, ModuleKey(name, code_file=name), path=path)
 
 
@@ -59,7 +64,7 @@ def module_of_debug_id(name: str, debug_id: str) -> StackModule:
         known = read_debug_id(debug_id).upper()
     except ValueError as problem:
         return StackModule(name, ModuleKey(name, debug_id), str(problem))
-    if is_absent(known[:_UUID_DIGITS]):
+    if is_absent(known[:GUID_DIGITS]):
         return StackModule(name, ModuleKey(name))
     return StackModule(name, ModuleKey(name, known))
 
@@ -68,7 +73,7 @@ def module_of_ids(
     path: str, debug_file: str, debug_id: str, code_id: str
 ) -> StackModule:
     """A module as in the JSON of stackwalk and of the Firefox Profiler."""
-    code_file = base_name(path)
+    code_file = file_name(path)
     found = module_of_debug_id(debug_file or code_file, debug_id)
     known = code_id_of(ModuleKey(code_id=code_id.replace("-", "")))
     key = found.key._replace(code_file=code_file, code_id=known)
@@ -77,7 +82,7 @@ def module_of_ids(
 
 def module_of_build_id(path: str, build_id: str) -> StackModule:
     """A module of an ELF system; *build_id* with or without dashes, or ""."""
-    name = base_name(path)
+    name = file_name(path)
     known = code_id_of(ModuleKey(code_id=build_id.replace("-", "")))
     return StackModule(name, ModuleKey(name, "", name, known), path=path)
 
@@ -89,10 +94,10 @@ def module_of_uuid(path: str, uuid: str) -> StackModule:
     build id is longer. LLDB prints this whole.
     """
     digits = uuid.replace("-", "").upper()
-    name = base_name(path)
-    if len(digits) > _UUID_DIGITS and path.startswith("/"):
+    name = file_name(path)
+    if len(digits) > GUID_DIGITS and path.startswith("/"):
         return module_of_build_id(path, digits)
-    if len(digits) != _UUID_DIGITS or is_absent(digits):
+    if len(digits) != GUID_DIGITS or is_absent(digits):
         return StackModule(name, ModuleKey(name, code_file=name), path=path)
     return StackModule(name, ModuleKey(name, digits + "0", name), path=path)
 
@@ -638,6 +643,6 @@ def valid_text(text: str) -> str:
 NO_FRAMES = "text without frames"
 
 
-def base_name(path: str) -> str:
+def file_name(path: str) -> str:
     """The file name of a path of any system, or of a file in an archive."""
-    return path.replace("\\", "/").rpartition("/")[2].rpartition("!")[2]
+    return base_name(path).rpartition("!")[2]

@@ -131,8 +131,7 @@ def _dwarf_versions(dwarf: ObjectFile) -> dict[int, int]:
     data = memoryview(b"") if found is None else found[0]
 
     def number(offset: int, size: int) -> int:
-        stored = data[offset : offset + size]
-        return int.from_bytes(stored, "big" if dwarf.big_endian else "little")
+        return int.from_bytes(data[offset : offset + size], dwarf.byteorder)
 
     versions: dict[int, int] = {}
     offset = 0

@@ -13,7 +13,7 @@ from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.module_file import modules_in
 from gsym.errors import GsymError
-from gsym.modules.key import ModuleKey, has_id, is_windows
+from gsym.modules.key import NO_KEY, ModuleKey, has_id, is_windows
 from gsym.profiles.model import module_key
 from gsym.records import NamedTuple
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from gsym.profiles.model import Mapping
 
     _Reading = Callable[[str, FileMatch], Any]
-
-_NOTHING = ModuleKey()
 
 
 class Binaries:
@@ -92,7 +90,7 @@ class PathModule(NamedTuple):
     """The module at a path, by `module_at`: attributes of a `Mapping`."""
 
     build_id: str = ""
-    module: ModuleKey = _NOTHING
+    module: ModuleKey = NO_KEY
     unsure: str = ""
 
 

@@ -11,7 +11,8 @@ from collections import defaultdict
 from itertools import chain
 
 from gsym.errors import GsymError
-from gsym.profiles.model import Frame, base_name
+from gsym.model import base_name
+from gsym.profiles.model import Frame
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

@@ -17,8 +17,9 @@ from itertools import accumulate, pairwise
 from statistics import median
 
 from gsym.errors import UnsupportedError
-from gsym.model import UINT64_MAX
+from gsym.model import UINT64_MAX, base_name
 from gsym.modules.key import (
+    GUID_DIGITS,
     ModuleKey,
     build_id_digits,
     elf_debug_id,
@@ -251,7 +252,7 @@ def _link_start(mapping: model.Mapping) -> int:
 
 def _library(mapping: model.Mapping) -> dict[str, Any]:
     module, path = mapping.module, mapping.path
-    name = model.base_name(path) or model.id_text(mapping) or "unknown"
+    name = base_name(path) or model.id_text(mapping) or "unknown"
     debug_file = module.debug_file or name
     debug_id = module.debug_id
     if mapping.build_id and not debug_id:  # that of most machines
@@ -345,7 +346,6 @@ _WEIGHTS = {
 }
 _UNRESOLVED = regex(r"(?:[^!]*!)?0x[0-9a-f]{1,16}")
 _MOST_INLINED = 256
-_GUID_DIGITS = 32
 # What says the operating system, and the words by which it does.
 _SYSTEM_FIELDS = ("oscpu", "toolkit", "platform")
 _SYSTEMS = {
@@ -415,7 +415,7 @@ def _mapping(library: Node, system: str) -> model.Mapping:
     debug_id, build_id = "", ""
     with suppress(ValueError):
         debug_id = read_debug_id(library.get("breakpadId").text()).upper()
-    if is_absent(debug_id[:_GUID_DIGITS]):
+    if is_absent(debug_id[:GUID_DIGITS]):
         debug_id = ""
     if "\\" in path:
         system = "windows"
@@ -423,11 +423,11 @@ def _mapping(library: Node, system: str) -> model.Mapping:
         build_id = build_id_digits(code_id)
         code_id = ""
     if is_apple(system) and not build_id:
-        build_id = debug_id[:_GUID_DIGITS].lower()
+        build_id = debug_id[:GUID_DIGITS].lower()
     module = ModuleKey(
-        debug_file=model.base_name(library.get("debugName").text()),
+        debug_file=base_name(library.get("debugName").text()),
         debug_id=debug_id,
-        code_file=model.base_name(name),
+        code_file=base_name(name),
         code_id=code_id,
         os=system,
         architecture=library.get("arch").text(),

@@ -12,7 +12,10 @@ from contextlib import suppress
 from operator import itemgetter, mul, ne
 
 from gsym.errors import FormatError
+from gsym.model import base_name
 from gsym.modules.key import (
+    GUID_DIGITS,
+    NO_KEY,
     ModuleKey,
     build_id_digits,
     completed,
@@ -61,9 +64,7 @@ def read_unit(kind: str, text: str) -> ValueType:
     return ValueType(kind, unit, int(scale))
 
 
-_NOTHING = ModuleKey()
 _new = tuple.__new__  # a named tuple without the handling of its arguments
-_GUID_DIGITS = 32
 
 
 class Mapping(NamedTuple):
@@ -91,7 +92,7 @@ class Mapping(NamedTuple):
     path: str = ""
     build_id: str = ""
     is_relative: bool = False
-    module: ModuleKey = _NOTHING
+    module: ModuleKey = NO_KEY
     unsure: str = ""
 
 
@@ -112,7 +113,7 @@ def read_module_id(text: str) -> tuple[str, ModuleKey]:
     go_id = read_go_id(text)
     if go_id:
         return "", ModuleKey(go_id=go_id)
-    if len(text) % 2 and len(text) > _GUID_DIGITS:
+    if len(text) % 2 and len(text) > GUID_DIGITS:
         with suppress(ValueError):
             return "", ModuleKey(debug_id=read_debug_id(text).upper())
     return build_id_digits(text), ModuleKey()
@@ -122,11 +123,6 @@ def id_text(mapping: Mapping) -> str:
     """The one id of a module for a format that has no more, for `read_module_id`."""
     module = mapping.module
     return mapping.build_id or module.go_id or module.debug_id.lower()
-
-
-def base_name(path: str) -> str:
-    """The name in a path of any operating system."""
-    return path.replace("\\", "/").rpartition("/")[2]
 
 
 class Frame(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.conditions import Patterns, Span
-from gsym.profiles.model import base_name
+from gsym.model import base_name
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

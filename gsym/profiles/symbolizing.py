@@ -9,14 +9,13 @@ from itertools import chain, repeat
 
 from gsym.containers.headers import file_address
 from gsym.engine.demangling import demangle
-from gsym.model import UINT64_MAX
+from gsym.model import UINT64_MAX, base_name
 from gsym.modules.key import PART, SAME, compare, has_id
 from gsym.profiles.binaries import Binaries, module_at
 from gsym.profiles.model import (
     Frame,
     Location,
     Unsure,
-    base_name,
     module_key,
     name_of_mapping,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from operator import add
 
+from gsym.model import base_name
 from gsym.profiles.call_tree import summed_stacks, time_range
-from gsym.profiles.model import base_name
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

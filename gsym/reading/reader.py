@@ -48,23 +48,7 @@ def open(  # the name is the API
     read_ahead: bool = False,
     copy: bool = False,
 ) -> Reader:
-    """Map the GSYM file at *path*.
-
-    Args:
-        path: The file; both versions and both byte orders are read. An ELF or Mach-O
-            binary that a GSYM file was embedded in is read in place.
-        uuid: The identifier that the file must have, to ensure that it belongs to a
-            binary, as bytes or as hexadecimal text; default: any.
-        index_limit: See `Reader`.
-        read_ahead: Whether the system may read ahead. By default it may after the first
-            few lookups, and when `lookup_many` gets more than eight addresses or all
-            functions are read: one lookup in a large file that is not in memory reads
-            about 14 pages of it.
-        copy: Whether to read the whole file into memory instead of mapping it, so that
-            a process that truncates it in place cannot end this one.
-
-    Returns:
-        A reader, which closes at the end of a `with` block.
+    """Map the GSYM file at *path*, or that in the binary there, as `gsym.open` does.
 
     Raises:
         FormatError: It is not a GSYM file, its tables are damaged, or the strings that

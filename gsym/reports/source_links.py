@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
+from gsym.model import base_name
 from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
@@ -152,5 +153,5 @@ class _Values:
         if function == "fnvar":
             return self._cut(self[text])
         if function == "fnfile":
-            return text.replace("\\", "/").rpartition("/")[2]
+            return base_name(text)
         return text.replace("/", "\\")

@@ -13,6 +13,7 @@ from gsym.conversion.companions.search import SearchNote
 from gsym.conversion.job import convert
 from gsym.model import detail_level
 from gsym.modules.key import (
+    GUID_DIGITS,
     UNKNOWN,
     ModuleKey,
     compare,
@@ -24,7 +25,7 @@ from gsym.records import NamedTuple
 from gsym.store.archives import MOST_INFLATED, bare_name, inflate_file
 from gsym.store.binary_facts import facts_of, storable_modules
 from gsym.store.entries import Quality
-from gsym.store.layout import GUID_DIGITS, checked_identity
+from gsym.store.layout import checked_identity
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from gsym.containers.recognition import (
     recognise_file,
 )
 from gsym.errors import FormatError, LimitError
+from gsym.model import base_name
 from gsym.records import NamedTuple
 from gsym.store.layout import name_problem
 
@@ -160,7 +161,7 @@ class ArchivedFile(NamedTuple):
             FormatError: It is damaged, or its compression is not supported.
             LimitError: It is larger than declared or plausible, or than *inflated*.
         """
-        name = self.name.replace("\\", "/").rpartition("/")[2]
+        name = base_name(self.name)
         if not name or magic or name_problem(name):
             name = "member"
         target = os.path.join(folder, name)

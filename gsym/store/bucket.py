@@ -11,6 +11,7 @@ import time
 
 from gsym.cache import BoundedCache
 from gsym.errors import NotFoundError
+from gsym.modules.key import GUID_DIGITS
 from gsym.net.buckets import errors_of, open_object_store
 from gsym.net.limits import TransferLimits
 from gsym.store import layout
@@ -68,7 +69,7 @@ class BucketStore:
             data = file.read()
         text = sidecar_text(entry, {layout.GSYM_FILE: len(data)})
         debug_id = entry.identity.debug_id
-        if len(debug_id) > layout.GUID_DIGITS:
+        if len(debug_id) > GUID_DIGITS:
             folder = layout.link_of_slot(debug_id)
             # Whoever writes the record decides which module it is.
             path = f"{folder}/{layout.GSYM_FILE}"
@@ -114,7 +115,7 @@ class BucketStore:
             if first is not None:
                 yield first
             # ELF and Mach-O files have further ones only beside a first one.
-            guid, age = debug_id[: layout.GUID_DIGITS], debug_id[layout.GUID_DIGITS :]
+            guid, age = debug_id[:GUID_DIGITS], debug_id[GUID_DIGITS:]
             if first is not None or age != "0":
                 for each in self._further(debug_id):
                     if each.identity.debug_id in {debug_id, guid}:
@@ -133,7 +134,7 @@ class BucketStore:
             named = (path.split("/")[-3:-1] for path in paths if path.endswith(end))
             slots = sorted(map("".join, named))
             self._listed[debug_id[:2]] = time.monotonic(), slots
-        guid = debug_id[: layout.GUID_DIGITS]
+        guid = debug_id[:GUID_DIGITS]
         for slot in slots:
             entry = self._at(slot) if slot.startswith(guid) else None
             if entry is not None:

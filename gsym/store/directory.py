@@ -15,6 +15,7 @@ from gsym.arguments import instance_of, path_of, text_of
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.modules.key import (
+    GUID_DIGITS,
     ModuleKey,
     build_id_digits,
     code_id_of,
@@ -369,14 +370,14 @@ class Store:
         Raises:
             ValueError: The key has an invalid one.
         """
-        if not is_absent(key.debug_id[: layout.GUID_DIGITS]):
+        if not is_absent(key.debug_id[:GUID_DIGITS]):
             yield layout.normal_debug_id(key.debug_id)
         build_id = build_id_digits(code_id_of(key))
         if build_id:
             alias = layout.links_of_build_id(build_id, "gsym")[0]
             for slot in self._targets(alias, damaged):
                 yield layout.debug_id_of_slot(slot)
-            if is_absent(key.debug_id[: layout.GUID_DIGITS]):
+            if is_absent(key.debug_id[:GUID_DIGITS]):
                 yield from debug_ids_of_build_id(build_id)
 
     def _slots_of(self, alias: str, damaged: list[FormatError]) -> Iterator[str]:

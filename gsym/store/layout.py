@@ -30,6 +30,7 @@ from itertools import product
 
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.modules.key import (
+    GUID_DIGITS,
     ModuleKey,
     build_id_digits,
     build_id_path,
@@ -79,7 +80,6 @@ ORIGINAL_FILES = {
 _MAX_NAME = 255  # bytes of a file name in common file systems
 _MAX_SUFFIX = len(".gsym")
 _ESCAPED = frozenset("%/\\\x7f") | {chr(code) for code in range(32)}
-GUID_DIGITS = 32
 _SLOT_MARK = "-"
 _HASH_SIZE = 8
 _PDB = ".pdb"

@@ -20,6 +20,7 @@ import gsym.reading.reader
 from gsym.containers.mapped_file import map_file
 from gsym.errors import AmbiguousModuleError, EmptyError, FormatError, GsymError
 from gsym.modules.key import (
+    GUID_DIGITS,
     SAME,
     ModuleKey,
     build_id_digits,
@@ -120,9 +121,7 @@ def _publish(
         reason = "no functions, and the store has no debug file of the module"
         raise EmptyError(reason)
     if current is None:
-        is_free = (
-            len(debug_id) > layout.GUID_DIGITS and _current(store, debug_id) is None
-        )
+        is_free = len(debug_id) > GUID_DIGITS and _current(store, debug_id) is None
         slot = debug_id if is_free else layout.further_slot(made.identity)
         made = _moved(store, folder, made, slot)
         if not may_replace:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from gsym.symbfile.columns import Record, ReturnPad
     from gsym.symbfile.format import Counts, Decoder
 
-    _Sides = tuple[list[Record], list[Record]]
-
 
 # Limits memory: a damaged file may have as many depths as ranges.
 MOST_DEPTH = 256

@@ -17,7 +17,6 @@ from gsym.unwinding.machines import AARCH64, POWER64, POWER64_LITTLE
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Literal
 
     from gsym.containers.object_file import ObjectFile
     from gsym.unwinding.images import Memory
@@ -58,8 +57,7 @@ def go_table(file: ObjectFile, loaded: Mapping[str, int]) -> GoTable | None:
     data = file.section(name.encode()) if name else None
     if data is None:
         return None
-    order: Literal["big", "little"] = "big" if file.big_endian else "little"
-    word = 8 if file.is_64 else 4
+    order, word = file.byteorder, 8 if file.is_64 else 4
     head = ByteReader(bytes(data[:80]), word, order)
     try:
         is_old = head.fixed(4) == _GO_1_16

@@ -21,7 +21,6 @@ from gsym.unwinding.machines import AARCH64, ARM, X86, X86_64, Machine
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Literal
 
     from gsym.unwinding.compact_unwind import MachoParts
     from gsym.unwinding.frame_info import Row
@@ -104,8 +103,7 @@ class StackRecords:
         registers = _REGISTERS.get(file.architecture)
         if registers is None or file.is_relocatable:
             return
-        order: Literal["little", "big"] = "big" if file.big_endian else "little"
-        machine = Machine(8 if file.is_64 else 4, -1, -1, order=order)
+        machine = Machine(8 if file.is_64 else 4, -1, -1, order=file.byteorder)
         places = {each.name: each.address for each in file.loaded_sections()}
         sections = []
         for name in (".debug_frame", ".eh_frame"):

@@ -150,7 +150,7 @@ def test_the_threads_change_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gsym.conversion.partial._BYTES_FOR_THREADS", 0)
-    monkeypatch.setattr(dwarf, "_BYTES_PER_THREAD", 1)
+    monkeypatch.setattr("gsym.conversion.unit_job._BYTES_PER_THREAD", 1)
     compare(tmp_path, SEVERAL)
 
 

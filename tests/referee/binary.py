@@ -200,7 +200,7 @@ class BinaryReference(Reference):
 
     def _decode_unit(self, part: Part, unit: Unit) -> None:
         covered: list[Range] = []
-        functions = UnitFunctions(unit, call_sites=True)
+        functions = UnitFunctions(unit)
         dropped: set[int] = set()  # offsets of sequences
         for offset, info in functions:
             span = Range(info.start, info.start + info.size)

@@ -61,7 +61,7 @@ def read_debug_link(binary: ObjectFile) -> DebugLink | None:
     crc = bytes(section[crc_offset : crc_offset + _CRC_SIZE])
     if len(crc) < _CRC_SIZE or name in {b"", b".", b".."} or b"/" in name:
         return None
-    number = int.from_bytes(crc, "big" if binary.big_endian else "little")
+    number = int.from_bytes(crc, binary.byteorder)
     return DebugLink(os.fsdecode(name), number)
 
 
@@ -282,7 +282,7 @@ def _decode_link(file: ObjectFile, name: str) -> tuple[bool, bytes, bytes] | Non
     if section is None:
         return None
     data = bytes(section)
-    version = int.from_bytes(data[:2], "big" if file.big_endian else "little")
+    version = int.from_bytes(data[:2], file.byteorder)
     file_name, _, rest = data[3:].partition(b"\0")
     size = rest[0] if rest else 0x80
     checksum = rest[1 : 1 + size]

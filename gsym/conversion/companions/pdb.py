@@ -14,6 +14,7 @@ from gsym.conversion.companions.search import CompanionSearch, fault_of, problem
 from gsym.conversion.companions.symstore import fetch_from_servers, symstore_paths
 from gsym.conversion.identity import key_of_binary, pdb_identity
 from gsym.errors import FormatError, GsymError
+from gsym.model import base_name
 from gsym.modules.key import SAME, codeview_debug_id, compare
 
 TYPE_CHECKING = bool()
@@ -99,7 +100,7 @@ def _in_store(image: ObjectFile) -> Iterator[str]:
 
 
 def _name(record: CodeView) -> str:
-    return os.fsdecode(record.pdb).replace("\\", "/").rpartition("/")[2]
+    return base_name(os.fsdecode(record.pdb))
 
 
 def _record(image: ObjectFile) -> CodeView | None:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
     from gsym.writing.source_part import SourceFiles
 
-# Below this much .debug_info a second thread costs more than it brings.
-_BYTES_PER_THREAD = 4 << 20
 _SHOWN = 3  # files with split units that a note names
 
 
@@ -142,7 +140,7 @@ class DwarfJob(UnitJob):
         linked = () if found.debug_map is None else found.debug_map.objects
         files = [self._source, *(each.file for each in linked)]
         size = sum(file.debug_section_size(lib.GSYM_DEBUG_INFO) for file in files)
-        threads = thread_count(request, size, _BYTES_PER_THREAD)
+        threads = thread_count(request, size)
         super().__init__(request, output, self._source.path, threads)
         # paths of the files with split units that were read
         self.companions: tuple[str, ...] = ()

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
     from gsym.modules.key import ModuleKey
 
-_BYTES_PER_THREAD = 4 << 20
-
 
 def convert(request: ConversionRequest) -> ConversionReport:
     """Carry *request* out; `gsym.convert` lists what it raises.
@@ -42,7 +40,7 @@ def convert_pdb(
     """Write the functions of *pdb*."""
     output = ConversionOutput(request, big_endian=False, base_address=base_address)
     output.set_uuid(pdb.guid)
-    threads = thread_count(request, len(pdb.data), _BYTES_PER_THREAD)
+    threads = thread_count(request, len(pdb.data))
     job = UnitJob(request, output, pdb.path, threads)
     job.create(big_endian=False)
     job.add_path_map()

@@ -11,7 +11,7 @@ from gsym.memory.regions import Region, Regions
 from gsym.memory.stack_parts import (
     NO_MODULE,
     StackFrame,
-    base_name,
+    file_name,
     module_of_ids,
     module_of_path,
     valid_text,
@@ -348,7 +348,7 @@ class _Walk:
         debug_id = fields.text(_DEBUG_ID)
         if code_id or debug_id:
             return self._stack.number(_identified(name, debug_id, code_id))
-        known = self._by_name.get(base_name(name))
+        known = self._by_name.get(file_name(name))
         return self._stack.number(module_of_path(name)) if known is None else known
 
     def _find(self, address: int) -> Region | None:
@@ -368,7 +368,7 @@ def _identified(name: str, debug_id: str, code_id: str) -> StackModule:
     """A module with the ids of it; a UUID is a debug id if it is of their size."""
     if "-" in code_id and not debug_id:
         debug_id, code_id = code_id, ""
-    return module_of_ids(name, base_name(name), debug_id, code_id)
+    return module_of_ids(name, file_name(name), debug_id, code_id)
 
 
 def _objects(report: Any) -> Iterator[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from gsym.conversion.companions.symstore import symstore_paths
 from gsym.modules.key import (
+    GUID_DIGITS,
     build_id_digits,
     build_id_path,
     code_id_of,
@@ -18,7 +19,7 @@ from gsym.modules.key import (
     print_guid,
 )
 from gsym.records import NamedTuple
-from gsym.store.layout import GSYM_FILE, GUID_DIGITS, link_of_slot, normal_debug_id
+from gsym.store.layout import GSYM_FILE, link_of_slot, normal_debug_id
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -99,5 +99,4 @@ def sections_of(file: ObjectFile, *, split: bool = False) -> DebugSections:
         data = file.section(name + b".dwo" * split)
         if data is not None:
             contents["debug_loclists"] = bytes(data)
-    byteorder: Literal["little", "big"] = "big" if file.big_endian else "little"
-    return DebugSections(contents, byteorder, 8 if file.is_64 else 4)
+    return DebugSections(contents, file.byteorder, 8 if file.is_64 else 4)

@@ -63,9 +63,8 @@ class _Scope:
 class UnitFunctions:
     """Decodes the functions of one unit."""
 
-    def __init__(self, unit: Unit, *, call_sites: bool = False) -> None:
+    def __init__(self, unit: Unit) -> None:
         self._unit = unit
-        self._has_call_sites = call_sites
         self._units = unit.units
         self.has_scopes: bool = (
             unit.language not in _UNQUALIFIED_LANGUAGES
@@ -97,9 +96,7 @@ class UnitFunctions:
                     self._line_table(scope.die, span.start, span.end),
                     self._inline(scope, calls[span], span, name),
                     (),
-                    tuple(self._call_sites(scope, span))
-                    if self._has_call_sites
-                    else (),
+                    tuple(self._call_sites(scope, span)),
                 )
                 yield scope.die.offset, function
 
