@@ -257,28 +257,32 @@ class LinePattern:
         return found
 
 
-class AlikeLines:
-    """All lines of a pattern.
+class AlikeLines(NamedTuple):
+    """Lines of a pattern.
 
     Attributes:
         pattern: What they may mean.
-        befores: The text before each, since the line before it.
+        lines: Their indexes in the report.
         texts: The lines.
         values: The numbers of each.
     """
 
-    def __init__(self, pattern: LinePattern) -> None:
-        self.pattern: LinePattern = pattern
-        self.befores: list[str] = []
-        self.texts: list[str] = []
-        self.values: list[Sequence[int]] = []
-        self._columns: Sequence[Sequence[int]] | None = None
+    pattern: LinePattern
+    lines: Sequence[int]
+    texts: Sequence[str]
+    values: Sequence[Sequence[int]]
+
+    def only(self, asked: Sequence[int]) -> AlikeLines:
+        """Some of the lines."""
+        return self._replace(
+            lines=[self.lines[at] for at in asked],
+            texts=[self.texts[at] for at in asked],
+            values=[self.values[at] for at in asked],
+        )
 
     def column(self, at: int) -> Sequence[int]:
         """The number at a place in each line."""
-        if self._columns is None:
-            self._columns = [*zip(*self.values, strict=True)]
-        return self._columns[at]
+        return [each[at] for each in self.values]
 
     def addresses(self, reading: Reading) -> Sequence[int]:
         """The address of a reading in each line."""
@@ -320,15 +324,15 @@ class FrameLines:
             for ordinal, pattern in zip(self.ordinals, self.patterns, strict=True)
         ]
 
-    def parts(self, numbers: StackNumbers) -> Iterator[str | StackFrame]:
+    def parts(self, headings: Sequence[StackHeading]) -> Iterator[str | StackFrame]:
         """Frames, each with its other readings, and the texts between."""
         pending = ""
-        columns = self.patterns, self.texts, self.values, self.befores, self.firsts()
-        for at, (pattern, text, values, before, first) in enumerate(
+        stacks, _ = numbered(self.firsts(), self.headings, headings)
+        columns = self.patterns, self.texts, self.values, self.befores, stacks
+        for at, (pattern, text, values, before, stack) in enumerate(
             zip(*columns, strict=True)
         ):
-            stack, end = numbers.of(first, self.headings[at]), 0
-            pending += before
+            end, pending = 0, pending + before
             for span, frame in zip(
                 pattern.spans, pattern.frames(text, values), strict=True
             ):
@@ -345,18 +349,18 @@ class FrameLines:
         if pending := pending + self.rest:
             yield pending
 
-    def alike(self) -> dict[LinePattern, AlikeLines]:
+    def alike(self) -> Iterable[AlikeLines]:
         """The lines of each pattern, in order."""
-        found: dict[LinePattern, AlikeLines] = {}
-        columns = self.patterns, self.befores, self.texts, self.values
-        for pattern, before, text, values in zip(*columns, strict=True):
-            alike = found.get(pattern)
-            if alike is None:
-                alike = found[pattern] = AlikeLines(pattern)
-            alike.befores.append(before)
-            alike.texts.append(text)
-            alike.values.append(values)
-        return found
+        found: dict[LinePattern, list[int]] = {}
+        for at, pattern in enumerate(self.patterns):
+            if pattern not in found:
+                found[pattern] = []
+            found[pattern].append(at)
+        several: list[AlikeLines] = []
+        for pattern, own in found.items():
+            every = AlikeLines(pattern, range(len(self.texts)), self.texts, self.values)
+            several.append(every if len(found) == 1 else every.only(own))
+        return several
 
 
 class StackHeading(NamedTuple):
@@ -391,41 +395,39 @@ class ParsedReport(NamedTuple):
     @property
     def parts(self) -> tuple[str | StackFrame, ...]:
         """Texts and frames in order."""
-        return tuple(self.lines.parts(StackNumbers(self.headings)))
+        return tuple(self.lines.parts(self.headings))
 
     @property
     def stacks(self) -> tuple[StackHeading, ...]:
         """The stacks, in order."""
-        numbers = StackNumbers(self.headings)
-        for place in zip(self.lines.firsts(), self.lines.headings, strict=True):
-            numbers.of(*place)
-        return tuple(numbers.stacks)
+        lines = self.lines
+        return tuple(numbered(lines.firsts(), lines.headings, self.headings)[1])
 
 
-class StackNumbers:
-    """Numbers the stacks of a report.
+def numbered(
+    ordinals: Iterable[int], numbers: Iterable[int], headings: Sequence[StackHeading]
+) -> tuple[list[int], list[StackHeading]]:
+    """The stacks of lines, and the heading of each stack.
 
     A stack begins after a heading, and with a frame whose number is not greater than
     that of the one before.
+
+    Args:
+        ordinals: The numbers of their first frames.
+        numbers: Their headings, as indexes.
+        headings: The headings.
     """
-
-    def __init__(self, headings: Sequence[StackHeading]) -> None:
-        self.stacks: list[StackHeading] = []  # their headings
-        self._headings = headings
-        self._ordinal = self._heading = -1  # of the last line
-
-    def of(self, ordinal: int, heading: int) -> int:
-        """The stack of the next line, by the number of its first frame."""
-        if heading != self._heading:
-            self.stacks.append(self._headings[heading])
-        elif 0 <= ordinal <= self._ordinal or not self.stacks:
-            self.stacks.append(StackHeading())
-        self._ordinal, self._heading = ordinal, heading
-        return len(self.stacks) - 1
-
-    def go_to(self, ordinal: int) -> None:
-        """Let a later line of the last stack be the one before the next."""
-        self._ordinal = ordinal
+    found: list[int] = []
+    stacks: list[StackHeading] = []
+    last = last_number = -1
+    for ordinal, number in zip(ordinals, numbers, strict=True):
+        if number != last_number:
+            stacks.append(headings[number])
+        elif 0 <= ordinal <= last or not stacks:
+            stacks.append(StackHeading())
+        last, last_number = ordinal, number
+        found.append(len(stacks) - 1)
+    return found, stacks
 
 
 class StackBuilder:

@@ -7,24 +7,20 @@ made when somebody asks for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, chain, repeat
+from operator import add, sub
 
 from gsym.model import Frame
-from gsym.reports.report import (
-    CallLines,
-    ReportFrame,
-    answer_text,
-    indented,
-    line_after,
-)
+from gsym.reports.report import CallLines, ReportFrame
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from gsym.reading.reader import Reader
     from gsym.reports.judgement import Frames
+    from gsym.reports.report import Shown
 
     Span = tuple[int, int]
     """The first of some rows, and the row after the last."""
@@ -41,6 +37,8 @@ class Answers(Sequence[ReportFrame]):
         spans: For each the rows of its calls, innermost first; None without calls.
         offsets: As of `ReportFrame`.
         reasons: By index, where something else is to be said than what is in doubt.
+        folded: By index, as of `ReportFrame`.
+        rows: The calls: the fields of `Frame`, each as a column.
     """
 
     def __init__(self, frames: Frames) -> None:
@@ -48,62 +46,58 @@ class Answers(Sequence[ReportFrame]):
         self.spans: list[Span | None] = [None] * len(frames.kinds)
         self.offsets: list[int] = [0] * len(frames.kinds)
         self.reasons: dict[int, str] = {}
-        self._changed: dict[int, ReportFrame] = {}
+        self.folded: dict[int, str] = {}
+        self.rows: list[list[Any]] = [[] for _ in Frame._fields]
         self._made: dict[object, ReportFrame] = {}  # frames that are equal share one
-        # the fields of `Frame`, each as a column
-        self._rows: list[list[Any]] = [[] for _ in Frame._fields]
 
     def __len__(self) -> int:
         return len(self.spans)
 
-    def __setitem__(self, at: int, frame: ReportFrame) -> None:
-        self._changed[at] = frame
-
     def __getitem__(self, at: Any) -> Any:
-        if at in self._changed:
-            return self._changed[at]
         frames, span = self.frames, self.spans[at]
-        number, text, own = frames.kinds[at], frames.texts[at], frames.addresses[at]
+        number, text, address = frames.kinds[at], frames.texts[at], frames.addresses[at]
         kind, is_return = frames.known[number], frames.returns[at] and span is not None
-        reason = self.reasons.get(at, kind.doubt)
-        key = number, text, own, span, is_return, reason
+        reason, folded = self.reasons.get(at, kind.doubt), self.folded.get(at, "")
+        key = number, text, address, span, is_return, reason, folded
         made = self._made.get(key)
         if made is None:
-            calls = () if span is None else self._calls(span)
+            calls = () if span is None else self.calls(span)
             offset = None if span is None else self.offsets[at]
-            place = text, kind.module, own, kind.symbol, calls, offset
-            # There are many, so in the order of the fields.
-            made = _new(ReportFrame, (*place, reason, is_return, kind.trust, (), ""))
+            place = text, kind.module, address, kind.symbol, calls, offset
+            made = ReportFrame(*place, reason, is_return, kind.trust, (), folded)
             self._made[key] = made
         return made
 
-    def _calls(self, span: Span) -> tuple[Frame, ...]:
+    def calls(self, span: Span) -> tuple[Frame, ...]:
         """The calls in some rows."""
-        rows = zip(*(each[slice(*span)] for each in self._rows), strict=True)
+        rows = zip(*(each[slice(*span)] for each in self.rows), strict=True)
         return tuple([_new(Frame, row) for row in rows])
+
+    def replace(self, at: int, calls: Iterable[Frame]) -> None:
+        """Let a frame have other calls."""
+        first = len(self.rows[0])
+        for column, fields in zip(self.rows, zip(*calls, strict=True), strict=True):
+            column.extend(fields)
+        self.spans[at] = first, len(self.rows[0])
 
     def unsure(self) -> Iterator[ReportFrame]:
         """See `Report.unsure_frames`."""
-        doubts = [each.doubt for each in self.frames.known]
-        for at, (span, kind) in enumerate(
-            zip(self.spans, self.frames.kinds, strict=True)
-        ):
-            if (
-                span is None
-                or doubts[kind]
-                or at in self.reasons
-                or at in self._changed
-            ):
-                yield self[at]
+        at_all = {*self.reasons, *self.folded}
+        at_all.update(at for at, span in enumerate(self.spans) if span is None)
+        doubts = {at for at, kind in enumerate(self.frames.known) if kind.doubt}
+        if doubts:
+            kinds = enumerate(self.frames.kinds)
+            at_all.update(at for at, kind in kinds if kind in doubts)
+        return map(self.__getitem__, sorted(at_all))
 
     def function(self, at: int) -> str:
         """The name of the function of a frame; "" without calls."""
         span = self.spans[at]
-        return "" if span is None else self._rows[0][span[1] - 1]
+        return "" if span is None else self.rows[0][span[1] - 1]
 
     def look_up(
         self, reader: Reader, asked: Sequence[int], *, by: bool
-    ) -> tuple[list[Span | None], list[int], set[int]]:
+    ) -> tuple[dict[int, tuple[Span, int]], Iterable[int]]:
         """Find the calls at addresses.
 
         Args:
@@ -112,76 +106,82 @@ class Answers(Sequence[ReportFrame]):
             by: Bytes from there to the address where the instruction ends.
 
         Returns:
-            The rows of each address, the characters in these, the starts of functions.
+            The rows of each address, and the characters in these; starts of functions.
         """
-        frames = reader.lookup_many(asked, misses=False)
-        if (damage := frames.damage) is not None:
+        found = reader.lookup_many(asked, misses=False)
+        if (damage := found.damage) is not None:
             raise damage
-        offsets, inlined = frames.offset.tolist(), frames.inlined.tolist()
-        names = [*map(frames.tables.strings.__getitem__, frames.name)]
-        paths = [*map(frames.tables.files.__getitem__, frames.path)]
-        folders, files = [each[0] for each in paths], [each[1] for each in paths]
+        names = [*map(found.tables.strings.__getitem__, found.name)]
+        files = [*map(found.tables.files.__getitem__, found.path)]
+        paths = [each[0] for each in files], [each[1] for each in files]
+        offsets, inlined = found.offset.tolist(), found.inlined.tolist()
         shown = [each + 1 for each in offsets] if by else offsets
-        first, rows = len(self._rows[0]), self._rows
-        lines = frames.line.tolist()
-        own: Sequence[list[Any]] = names, folders, files, lines, shown, inlined
-        for column, several in zip(rows, own, strict=True):
-            column.extend(several)
-        texts = zip(names, folders, files, strict=True)
-        sizes = [0, *accumulate([sum(map(len, each)) for each in texts])]
-        spans: list[Span | None] = [None] * len(asked)
-        sizes_of, starts, begin = [0] * len(asked), set[int](), 0
-        numbers = frames.address_index.tolist()
-        for end in [at for at, each in enumerate(inlined, 1) if not each]:
-            number = numbers[begin]
-            starts.add(asked[number] - offsets[end - 1])
-            sizes_of[number] = sizes[end] - sizes[begin]
-            spans[number] = first + begin, first + end
-            if end - begin - 1 > _MOST_CALLS:
-                spans[number] = self._shortened(first + begin, first + end)
-            begin = end
-        return spans, sizes_of, starts
+        own: Sequence[list[Any]] = names, *paths, found.line.tolist(), shown, inlined
+        first = len(self.rows[0])
+        for column, fields in zip(self.rows, own, strict=True):
+            column.extend(fields)
+        sizes = map(len, names)
+        for each in paths:
+            sizes = map(add, sizes, map(len, each))
+        # The last row of an address is that of the function itself.
+        ends = [at for at, each in enumerate(inlined, 1) if not each]
+        begins = [0, *ends][: len(ends)]
+        numbers, until = found.address_index.tolist(), [0, *accumulate(sizes)]
+        answered = [asked[numbers[begin]] for begin in begins]
+        own_spans = [*zip(begins, ends, strict=True)]
+        spans = [(first + begin, first + end) for begin, end in own_spans]
+        if max(map(sub, ends, begins), default=0) > _MOST_CALLS:
+            spans = [*map(self._shortened, spans)]
+        characters = [until[end] - until[begin] for begin, end in own_spans]
+        starts = {
+            address - offsets[end - 1]
+            for address, end in zip(answered, ends, strict=True)
+        }
+        rows = zip(spans, characters, strict=True)
+        return dict(zip(answered, rows, strict=True)), starts
 
-    def _shortened(self, begin: int, end: int) -> Span:
-        """New rows with the first of some others, and the last one."""
-        for column in self._rows:
+    def _shortened(self, span: Span) -> Span:
+        """A span, of new rows if it has many: with the first of them and the last."""
+        begin, end = span
+        if end - begin - 1 <= _MOST_CALLS:
+            return span
+        for column in self.rows:
             column += [*column[begin : begin + _MOST_CALLS], column[end - 1]]
-        last = len(self._rows[0])
+        last = len(self.rows[0])
         return last - _MOST_CALLS - 1, last
 
-    def texts(self, modules: Sequence[str]) -> Iterator[str]:
-        """The text of each part of the report, as `Report.answers` has it.
+    def originals(self) -> Iterator[str]:
+        """Texts and frames in order, as they were in the report."""
+        frames = self.frames
+        several = zip(frames.befores, frames.texts, strict=True)
+        return chain(chain.from_iterable(several), (frames.rest,))
+
+    def shown(self, modules: Sequence[str]) -> Iterator[Shown]:
+        """What is shown for each text and frame.
 
         Args:
-            modules: The names of its modules.
+            modules: The names of the modules.
         """
-        frames, lines = self.frames, CallLines()
-        shown = lines.rows(*self._rows)
+        several = zip(repeat(None), self._shown(modules), strict=False)
+        return chain(chain.from_iterable(several), (None,))
+
+    def _shown(self, modules: Sequence[str]) -> Iterator[Shown]:
+        frames, lines = self.frames, CallLines().rows(*self.rows)
         places = [modules[each.module] if modules else "" for each in frames.known]
         doubts = [" [ambiguous]" if each.doubt else "" for each in frames.known]
-        others = {*self.reasons, *self._changed}
-        known = 0, ""  # a frame, and the start of its line
-        columns = frames.befores, frames.texts, frames.kinds, self.spans, self.offsets
-        for at, (before, text, kind, span, offset) in enumerate(
-            zip(*columns, strict=True)
-        ):
-            if before:
-                yield before
+        columns = zip(frames.kinds, self.spans, self.offsets, strict=True)
+        others = {*self.reasons, *self.folded}
+        for at, (kind, span, offset) in enumerate(columns):
             if span is None:
-                yield text
+                yield None
                 continue
             begin, end = span
-            answer, between = shown[begin], ""
-            if end - begin > 1:
-                known = at, frames.line_before(at, known)
-                between = f"\n{indented(line_after(known[1], before))}"
-                answer = between.join(shown[begin:end])
+            other, doubt = "", doubts[kind]
             if at in others:
-                yield answer_text(self[at], places[kind], between, lines)
-            else:
-                yield f"{answer} ({places[kind]}+{offset:#x}){doubts[kind]}"
-        if frames.rest:
-            yield frames.rest
+                other = f"; {self.folded[at]}" if at in self.folded else ""
+                doubt = " [ambiguous]" if at in self.reasons else doubt
+            last = f"{lines[end - 1]} ({places[kind]}+{offset:#x}{other}){doubt}"
+            yield last if end - begin == 1 else ((*lines[begin : end - 1], last), ())
 
 
 class ThreadFrames(Sequence[ReportFrame]):

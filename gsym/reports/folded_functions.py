@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from gsym.model import Lookup
     from gsym.reports.answers import Answers
-    from gsym.reports.report import ReportFrame
     from gsym.reports.report_work import ModuleOfReport
 
 _MOST_NAMED = 4
@@ -36,11 +35,9 @@ class FoldedFunctions:
         answers: Its frames with their calls, which are replaced by those chosen.
     """
 
-    def __init__(
-        self, modules: Sequence[ModuleOfReport], answers: list[ReportFrame] | Answers
-    ) -> None:
+    def __init__(self, modules: Sequence[ModuleOfReport], answers: Answers) -> None:
         self._modules = modules
-        self._answers = answers
+        self._answers, self._frames = answers, answers.frames
         self._are_folded: dict[tuple[int, int], bool] = {}  # by module and start
         self._called: dict[tuple[int, int], tuple[str, ...]] = {}  # by return address
         self._without = [0] * len(modules)
@@ -51,39 +48,39 @@ class FoldedFunctions:
 
     def choose(
         self,
-        order: Iterable[tuple[int, int]],
+        order: Iterable[int],
         starts: Iterable[tuple[int, int]],
         callers: Collection[int],
     ) -> None:
         """Choose the functions of frames, callers first.
 
         Args:
-            order: Index and stack of each frame.
+            order: The frames.
             starts: Module and start of each of their functions.
             callers: Modules with return addresses.
         """
         has_folded = any(self._is_folded(*each) for each in starts)
-        answers, bases, are_folded = self._answers, self._bases, self._are_folded
-        caller, last = -1, -1
-        for at, stack in order:
+        answers, stacks = self._answers, self._frames.stacks
+        names, _, _, _, offsets, _ = answers.rows
+        caller = -1
+        for at in order:
             if not (has_folded or any(map(self._may_call, callers))):
                 return  # as in most reports
-            frame = answers[at]
-            number, calls, offset = frame[1], frame[4], frame[5]
-            if calls:
-                is_called = stack == last and answers[caller][7]
+            if (span := answers.spans[at]) is not None:
+                is_called = caller >= 0 and stacks[at] == stacks[caller]
                 called = self._called_by(caller) if is_called else ()
-                own = calls[-1]
-                if not called or called != (own[0],):
-                    start = bases[number] + (offset or 0) - own[4]
-                    is_folded = are_folded.get((number, start))
+                row = span[1] - 1
+                if not called or called != (names[row],):
+                    module, address = self._place(at)
+                    start = address - offsets[row]
+                    is_folded = self._are_folded.get((module, start))
                     if is_folded is None:
-                        is_folded = self._is_folded(number, start)
+                        is_folded = self._is_folded(module, start)
                     if is_folded:
-                        answers[at] = self._chosen(frame, called)
-                    elif len(called) == 1 and called[0] != own.name:
-                        answers[at] = self._named(frame, start, called[0])
-            caller, last = at, stack
+                        self._choose(at, called)
+                    elif len(called) == 1 and called[0] != names[row]:
+                        self._name(at, start, called[0])
+            caller = at
 
     def _may_call(self, number: int) -> bool:
         """Whether a module may have call sites."""
@@ -102,62 +99,66 @@ class FoldedFunctions:
         found = None if reader is None else reader.lookup(address, merged=True)
         return () if found is None else (found, *found.merged)
 
-    def _address(self, frame: ReportFrame) -> int:
-        """The link-time address of a frame with calls, as the report has it."""
-        return self._bases[frame.module] + (frame.offset or 0)
+    def _place(self, at: int) -> tuple[int, int]:
+        """Module and link-time address of a frame with calls, as the report has it."""
+        frames = self._frames
+        module = frames.known[frames.kinds[at]].module
+        return module, self._bases[module] + self._answers.offsets[at]
 
     def _called_by(self, at: int) -> tuple[str, ...]:
         """Patterns of the names of what the call before a return address calls."""
-        frame = self._answers[at]
-        if not (frame.calls and frame.is_return and self._may_call(frame.module)):
+        if self._answers.spans[at] is None or not self._frames.returns[at]:
             return ()
-        key = frame.module, self._address(frame)
-        known = self._called.get(key)
+        module, address = self._place(at)
+        if not self._may_call(module):
+            return ()
+        known = self._called.get((module, address))
         if known is None:
-            without = self._without[frame.module]
+            without = self._without[module]
             if without > _MOST_WITHOUT:
                 return ()
-            several = self._lookups(*key)
-            name = frame.calls[-1].name
+            several = self._lookups(module, address)
+            name = self._answers.function(at)
             of_name = (each for each in several if each.function.name == name)
             found = next(of_name, several[0] if several else None)
             known = () if found is None else found.call_site_patterns
-            self._called[key] = known
+            self._called[module, address] = known
             self._has_sites |= bool(known)
             # A conversion keeps the call sites of all functions, or none.
-            self._without[frame.module] = 0 if known else without + 1
+            self._without[module] = 0 if known else without + 1
         return known
 
-    def _chosen(self, frame: ReportFrame, called: tuple[str, ...]) -> ReportFrame:
-        address = self._address(frame) - frame.is_return
-        several = self._lookups(frame.module, address)
+    def _choose(self, at: int, called: tuple[str, ...]) -> None:
+        module, address = self._place(at)
+        is_return = self._frames.returns[at]
+        several = self._lookups(module, address - is_return)
         chosen = [each for each in several if each.function.name in called] or [
             each
             for each in several
             if any(_fits(each.function.name, pattern) for pattern in called)
         ]
         if len(chosen) != 1:
-            return frame._replace(folded=_one_of(chosen or several))
-        calls = (
-            each._replace(offset=each.offset + frame.is_return)
-            for each in chosen[0].frames
+            self._answers.folded[at] = _one_of(chosen or several)
+            return
+        calls = chosen[0].frames
+        self._answers.replace(
+            at, (each._replace(offset=each.offset + is_return) for each in calls)
         )
-        return frame._replace(calls=tuple(calls))
 
-    def _named(self, frame: ReportFrame, start: int, called: str) -> ReportFrame:
+    def _name(self, at: int, start: int, called: str) -> None:
         """Name a function as its caller does, if both names have the same code.
 
         lld leaves symbols of the functions that it folds, but no debug information.
         """
-        *inlined, own = frame.calls
-        if start not in self._starts(frame.module, called):
-            return frame
-        other = demangle(own.name)
+        name = self._answers.function(at)
+        if start not in self._starts(self._place(at)[0], called):
+            return
+        other = demangle(name)
         if demangle(called) == other:
-            return frame  # another name of the same function
-        calls = (*inlined, own._replace(name=called))
-        folded = f"lines of {other}, which has the same code"
-        return frame._replace(calls=calls, folded=folded)
+            return  # another name of the same function
+        *inlined, own = self._answers[at].calls
+        self._answers.replace(at, (*inlined, own._replace(name=called)))
+        self._answers.folded[at] = f"lines of {other}, which has the same code"
 
     def _starts(self, number: int, name: str) -> set[int]:
         """Starts of functions of a name, by the symbols in the files of a module."""

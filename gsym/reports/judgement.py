@@ -7,34 +7,33 @@ only differ in their numbers are judged once for all of which the modules say th
 
 from __future__ import annotations
 
-from itertools import chain, combinations
+from itertools import combinations, compress
 from operator import add, eq
 
-from gsym.memory.stack_parts import AlikeLines, StackFrame, StackNumbers
+from gsym.memory.stack_parts import NO_MODULE, StackFrame, numbered
 from gsym.records import NamedTuple
 from gsym.reports.link_addresses import AFTER, CALL, CODE, FUNCTION
-from gsym.reports.report import line_after
 from gsym.reports.stacks.evidence import NO_NUMBERS
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
-    from gsym.memory.stack_parts import FrameLines, LinePattern, Reading, StackHeading
+    from gsym.memory.stack_parts import (
+        AlikeLines,
+        FrameLines,
+        LinePattern,
+        Reading,
+        StackHeading,
+    )
     from gsym.reports.link_addresses import LinkAddresses
     from gsym.reports.report_work import ModuleOfReport
-
-    _Chosen = Sequence[tuple[int, int, StackFrame, int, int]]
-    _Row = tuple[str, str, str, int, int]
-    """A frame: the text before it, its text, the text after it, kind and address."""
-    _Kind = tuple[slice, slice, slice, int, int, int]
-    """A kind of frames: places of these texts, the kind, places of its numbers."""
 
 _NAMES_IT, _NAMES_OTHER = 4, -6
 _IS_EXPLICIT, _AGREES, _IS_CALL = 2, 3, 1
 _PLACES = 2 * (FUNCTION | AFTER | CODE | CALL)  # more than there are
 _NEAR = 1  # bytes between an address and the one that a tool has adjusted
-_new = tuple.__new__
 _TEXT = -1  # the kind of what is no frame
 
 
@@ -54,8 +53,8 @@ class _Place(NamedTuple):
 
     def is_as(self, other: _Place) -> bool:
         """Whether both are the same place."""
-        is_near = -_NEAR <= self[3] - other[3] <= _NEAR
-        return is_near and self[2] == other[2]
+        is_near = -_NEAR <= self.address - other.address <= _NEAR
+        return is_near and self.build == other.build
 
 
 class _Column(NamedTuple):
@@ -64,14 +63,32 @@ class _Column(NamedTuple):
     Attributes:
         frame: Index of the frame.
         place: The reading; its address and score are those of a line.
-        addresses: The link-time addresses.
+        links: The link-time addresses.
+        places: As of `Frames`.
         scores: For each line the score, or None where the module has no function.
     """
 
     frame: int
     place: _Place
-    addresses: Sequence[int | None]
+    links: Sequence[int | None]
+    places: Sequence[int]
     scores: Sequence[int | None]
+
+
+class _Right(NamedTuple):
+    """A part of some lines that is a frame, and its reading.
+
+    Attributes:
+        start: The first character in the line.
+        end: The character after the last one.
+        reading: What it means.
+        column: What the module says of the reading, if it was asked.
+    """
+
+    start: int
+    end: int
+    reading: Reading
+    column: _Column | None = None
 
 
 class Frames:
@@ -79,12 +96,14 @@ class Frames:
 
     Attributes:
         befores: The text before each, since the one before it.
-        texts: As of `StackFrame`, like the other columns.
-        addresses: Likewise.
-        headings: Likewise.
-        stacks: Likewise.
-        returns: As `StackFrame.is_return`, when it is judged.
+        texts: As of `StackFrame`, like the columns that follow.
+        addresses: In bytes.
+        headings: Index of the last heading.
+        stacks: Index of the stack.
         kinds: Indexes into *known*.
+        links: The link-time addresses, by the modules at hand; None if unknown.
+        places: As of `LinkAddresses.places`; 0 where it is not asked.
+        returns: As `StackFrame.is_return`, when it is judged.
         known: All else that is known of frames.
         rest: The text after the last frame.
     """
@@ -95,94 +114,67 @@ class Frames:
         self.addresses: list[int] = []
         self.headings: list[int] = []
         self.stacks: list[int] = []
-        self.returns: list[bool] = []
         self.kinds: list[int] = []
+        self.links: list[int | None] = []
+        self.places: list[int] = []
+        self.returns: list[bool] = []
         self.known: list[StackFrame] = []
         self.rest: str = ""
-        self._texts: list[str] = []  # since the last frame
-
-    def _taken(self) -> str:
-        text = "".join(self._texts)
-        self._texts.clear()
-        return text
 
     def at(self, index: int) -> StackFrame:
         """A frame."""
-        frame = self.known[self.kinds[index]]
-        place = frame[1], self.addresses[index], frame[3], self.returns[index]
-        stack = self.headings[index], self.stacks[index]
-        return _new(StackFrame, (self.texts[index], *place, *frame[5:-2], *stack))
+        return self.known[self.kinds[index]]._replace(
+            text=self.texts[index],
+            address=self.addresses[index],
+            is_return=self.returns[index],
+            heading=self.headings[index],
+            stack=self.stacks[index],
+        )
 
-    def columns(self, asked: Iterable[int]) -> tuple[list[StackFrame], list[int]]:
-        """The known facts of some frames, and their addresses."""
-        known, kinds, addresses = self.known, self.kinds, self.addresses
-        return [known[kinds[at]] for at in asked], [addresses[at] for at in asked]
+    def parts(self) -> Iterator[str | tuple[int, int]]:
+        """Texts, and places of frames as index of the stack and of the frame."""
+        seen: dict[int, int] = {}
+        for before, stack in zip(self.befores, self.stacks, strict=True):
+            if before:
+                yield before
+            seen[stack] = seen.get(stack, -1) + 1
+            yield stack, seen[stack]
+        if self.rest:
+            yield self.rest
 
-    def line_before(self, at: int, known: tuple[int, str]) -> str:
-        """The start of the line of a frame, given one before it and that of it."""
-        begin = at
-        while begin > known[0] and "\n" not in self.befores[begin]:
-            begin -= 1
-        line = known[1]
-        for each in range(begin, at):
-            line = line_after(line, self.befores[each] + self.texts[each])
-        return line
 
-    def kind(self, frame: StackFrame) -> int:
-        """A new kind: that of a frame."""
-        self.known.append(frame)
-        return len(self.known) - 1
+class _Rows(NamedTuple):
+    """Frames, and lines without one, as columns.
 
-    def add_run(
-        self,
-        rows: Sequence[Sequence[_Row]],
-        ordinals: Sequence[int],
-        heading: int,
-        numbers: StackNumbers,
-    ) -> None:
-        """Append the frames of lines that follow one another, and have one heading.
+    Attributes:
+        lines: Indexes of their lines.
+        befores: The text before each, since the one before it in the line.
+        texts: As of `Frames`.
+        afters: The rest of the line after the last one in it; "" for others.
+        kinds: As of `Frames`, like the columns that follow; `_TEXT` without a frame.
+        addresses: In bytes.
+        links: The link-time addresses.
+        places: What is there.
+    """
 
-        Args:
-            rows: The frames of each line, each with the texts around it.
-            ordinals: The number of each line in the stack, each greater than the last.
-            heading: That of all.
-            numbers: Numbers the stacks.
-        """
-        every = [*chain.from_iterable(rows)]
-        own = [each for each in every if each[3] != _TEXT]
-        if not own:
-            self._texts += chain.from_iterable(each[:2] for each in every)
-            return
-        befores, texts, afters, kinds, addresses = zip(*own, strict=True)
-        if len(own) == len(every):
-            self.befores += map(add, (self._taken(), *afters), befores)
-            self._texts.append(afters[-1])
-        else:
-            for before, text, after, kind, _ in every:
-                self._texts.append(before)
-                if kind != _TEXT:
-                    self.befores.append(self._taken())
-                self._texts.append(text if kind == _TEXT else after)
-            several = zip(rows, ordinals, strict=True)
-            ordinals = [each for row, each in several if row[0][3] != _TEXT]
-        stack = numbers.of(ordinals[0], heading)
-        numbers.go_to(ordinals[-1])
-        self.texts += texts
-        self.addresses += addresses
-        self.headings += [heading] * len(own)
-        self.stacks += [stack] * len(own)
-        self.kinds += kinds
+    lines: list[int]
+    befores: list[str]
+    texts: list[str]
+    afters: list[str]
+    kinds: list[int]
+    addresses: list[int]
+    links: list[int | None]
+    places: list[int]
 
-    def end(self, text: str) -> None:
-        """Take all texts that are left as the rest, and this one."""
-        self.rest = self._taken() + text
+    def in_order(self) -> _Rows:
+        """The rows in the order of their lines."""
+        order = sorted(range(len(self.lines)), key=self.lines.__getitem__)
+        several: Iterable[list[Any]] = self
+        return _Rows(*[[*map(each.__getitem__, order)] for each in several])
 
 
 def settled(
-    lines: FrameLines,
-    headings: Sequence[StackHeading],
-    modules: Sequence[ModuleOfReport],
-    alike: Mapping[LinePattern, AlikeLines],
+    lines: FrameLines, headings: Sequence[StackHeading], judge: Judge
 ) -> tuple[Frames, list[StackHeading]]:
     """The frames of a report, each with the reading that is right; its stacks.
 
@@ -191,202 +183,251 @@ def settled(
     Args:
         lines: The lines of the report.
         headings: Its headings.
-        modules: Its modules, opened.
-        alike: The lines by their patterns.
+        judge: Has chosen for all of the lines.
     """
-    frames, numbers = Frames(), StackNumbers(headings)
-    judge = _Judge(modules, frames)
-    rows = {pattern: judge.rows(each) for pattern, each in alike.items()}
-    firsts, own, begin = lines.firsts(), lines.headings, 0
-    ends = (
-        at
-        for at in range(1, len(firsts))
-        if firsts[at] <= firsts[at - 1] or own[at] != own[at - 1]
-    )
-    for end in (*ends, len(firsts)):
-        run = [next(rows[pattern]) for pattern in lines.patterns[begin:end]]
-        if run:
-            frames.add_run(run, firsts[begin:end], own[begin], numbers)
-        begin = end
-    frames.end(lines.rest)
-    return frames, numbers.stacks
+    frames, rows = Frames(), judge.rows.in_order()
+    afters = ["", *rows.afters]
+    frames.known, frames.rest = judge.known, afters.pop() + lines.rest
+    frames.befores = [*map(add, afters, rows.befores)]
+    if _TEXT in rows.kinds:
+        pending, befores = "", list[str]()
+        for before, kind in zip(frames.befores, rows.kinds, strict=True):
+            pending += before
+            if kind != _TEXT:
+                befores.append(pending)
+                pending = ""
+        frames.befores, frames.rest = befores, pending + frames.rest
+        are_frames = [each != _TEXT for each in rows.kinds]
+        several: Iterable[list[Any]] = rows
+        rows = _Rows(*[[*compress(each, are_frames)] for each in several])
+    own, _, frames.texts, _, frames.kinds, *_ = rows
+    *_, frames.addresses, frames.links, frames.places = rows
+    firsts, of_lines = lines.firsts(), lines.headings
+    each_line = [*dict.fromkeys(own)]
+    ordinals = map(firsts.__getitem__, each_line)
+    numbers = map(of_lines.__getitem__, each_line)
+    stacks, headings_of_stacks = numbered(ordinals, numbers, headings)
+    stack_of = dict(zip(each_line, stacks, strict=True))
+    frames.stacks = [*map(stack_of.__getitem__, own)]
+    frames.headings = [*map(of_lines.__getitem__, own)]
+    return frames, headings_of_stacks
 
 
-class _Judge:
-    """Chooses among the readings of frames."""
+class Judge:
+    """Chooses among the readings of frames.
 
-    def __init__(self, modules: Sequence[ModuleOfReport], frames: Frames) -> None:
-        self._modules, self._frames = modules, frames
+    Args:
+        modules: The modules of the report, opened.
+        befores: The text before each of its lines.
 
-    def rows(self, alike: AlikeLines) -> Iterator[Sequence[_Row]]:
-        """For each line its frames, each with the texts around it."""
-        kinds: dict[int, Sequence[_Kind]] = {}  # by the id of what is chosen
-        chosen = [*self._chosen(alike)]
-        for each in chosen:
-            if id(each) not in kinds:
-                kinds[id(each)] = [self._kind(*own) for own in each]
-        alone = {  # as in most lines: one frame, with an address and no other number
-            at: own[0] if len(own) == 1 and own[0][4] >= 0 > own[0][5] else None
-            for at, own in kinds.items()
-        }
-        columns = alike.befores, alike.texts, alike.values, map(id, chosen)
-        for before, text, own, at in zip(*columns, strict=True):
-            kind = alone[at]
-            if kind is None:
-                yield [*self._row(before, text, own, kinds[at])]
-                continue
-            start, middle, stop, number, address, _ = kind
-            place = number, own[address]
-            yield [(before + text[start], text[middle], text[stop], *place)]
+    Attributes:
+        known: The kinds of frames that are chosen.
+        rows: The frames.
+    """
 
-    def _kind(
-        self, start: int, stop: int, frame: StackFrame, address: int, plus: int
-    ) -> _Kind:
-        around = slice(start), slice(start, stop), slice(stop, None)
-        return *around, self._frames.kind(frame), address, plus
+    def __init__(
+        self, modules: Sequence[ModuleOfReport], befores: Sequence[str]
+    ) -> None:
+        self._modules, self._befores = modules, befores
+        self.known: list[StackFrame] = []
+        self.rows: _Rows = _Rows(*([] for _ in _Rows._fields))
 
-    def _row(
-        self, before: str, text: str, values: Sequence[int], kinds: Sequence[_Kind]
-    ) -> Iterator[_Row]:
-        """The frames of a line; the text itself if it has none."""
-        frames, end = self._frames, 0
-        for at, (_, middle, last, kind, address, plus) in enumerate(kinds):
-            frame = frames.known[kind]
-            if plus >= 0:
-                kind = frames.kind(frame._replace(plus=values[plus]))  # noqa: PLW2901
-            own = values[address] if address >= 0 else frame.address
-            after = text[last] if at == len(kinds) - 1 else ""
-            yield before + text[end : middle.start], text[middle], after, kind, own
-            before, end = "", middle.stop
-        if not kinds:
-            yield before, text, "", _TEXT, 0
-
-    def _chosen(self, alike: AlikeLines) -> Iterable[_Chosen]:
-        """For each line what its frames are; the rest is text."""
+    def add(self, alike: AlikeLines) -> None:
+        """Choose what the frames of lines that are alike are."""
         pattern, count = alike.pattern, len(alike.texts)
         if pattern.is_certain:
-            ((start, stop),), ((reading,),) = pattern.spans, pattern.readings
-            return [[(start, stop, *reading)]] * count
-        several = [each for own in pattern.readings for each in own]
-        if any(each.frame.base == "symbol" for each in several) and count > 1:
+            ((start, end),), ((reading,),) = pattern.spans, pattern.readings
+            self._add(alike, [_Right(start, end, reading)])
+            return
+        readings = [each for several in pattern.readings for each in several]
+        if count > 1 and any(each.frame.base == "symbol" for each in readings):
             # The functions of this name differ. One line at a time: there are many.
-            lines = zip(alike.texts, alike.values, strict=True)
-            return (self._chosen_alone(pattern, *line) for line in lines)
+            for at in range(count):
+                self.add(alike.only([at]))
+            return
         columns = [*self._columns(alike)]
+        groups = [*_groups(alike, columns)]
+        chosen = [[*_chosen(alike, columns, each[-1])] for each in groups]
+        if count > 1 and any(
+            each.reading.frame.doubt for own in chosen for each in own
+        ):
+            groups = [[at] for at in range(count)]  # they name other places
+            chosen = [[*_chosen(alike, columns, at)] for at in range(count)]
+        for asked, rights in zip(groups, chosen, strict=True):
+            self._add(alike, rights, asked if len(asked) < count else None)
 
-        def chosen_at(at: int) -> _Chosen:
-            places: list[list[_Place]] = [[] for _ in pattern.spans]
-            for frame, place, addresses, scores in columns:
-                address, score = addresses[at], scores[at]
-                if address is not None and score is not None:
-                    places[frame].append(place._replace(address=address, score=score))
-            return [*_chosen(alike.texts[at], pattern, alike.values[at], places)]
+    def _add(
+        self,
+        alike: AlikeLines,
+        rights: Sequence[_Right],
+        asked: Sequence[int] | None = None,
+    ) -> None:
+        """Add the frames of some of the lines, or of all; or lines without a frame."""
+        own = alike if asked is None else alike.only(asked)
+        texts, count, end = own.texts, len(own.texts), 0
+        befores = [self._befores[at] for at in own.lines]
+        if not rights:
+            text, others = [*map(add, befores, texts)], ([""] * count, [""] * count)
+            numbers = [_TEXT] * count, [0] * count
+            self._extend(
+                own.lines, text, *others, *numbers, [None] * count, bytes(count)
+            )
+        for number, (start, stop, reading, column) in enumerate(rights):
+            if start > end or number:
+                between = [each[end:start] for each in texts]
+                befores = between if number else [*map(add, befores, between)]
+            end, is_last = stop, number == len(rights) - 1
+            if column is None:
+                links, places = self._asked(reading, own)
+            else:
+                links, places = column.links, column.places
+                if asked is not None:
+                    links = [links[at] for at in asked]
+                    places = [places[at] for at in asked]
+            self._extend(
+                own.lines,
+                befores,
+                [each[start:stop] for each in texts],
+                [each[stop:] for each in texts] if is_last else [""] * count,
+                self._kinds(reading, own),
+                own.addresses(reading),
+                links,
+                places,
+            )
 
-        if count == 1:
-            return [chosen_at(0)]
-        # Those of which the same is known are the same.
-        facts = [
-            own for own in map(list, self._facts(alike, columns)) if len({*own}) > 1
-        ]
-        rows = [*zip(*facts, strict=True)] if facts else [()] * count
-        first = {fact: at for at, fact in enumerate(rows)}
-        known = {fact: chosen_at(at) for fact, at in first.items()}
-        if any(each[2].doubt for several in known.values() for each in several):
-            return [*map(chosen_at, range(count))]  # they name other places
-        return [*map(known.__getitem__, rows)]
+    def _extend(self, *columns: Sequence[Any]) -> None:
+        for column, own in zip(self.rows, columns, strict=True):
+            column.extend(own)  # type: ignore[attr-defined]
 
-    def _chosen_alone(
-        self, pattern: LinePattern, text: str, values: Sequence[int]
-    ) -> _Chosen:
-        alike = AlikeLines(pattern)
-        alike.texts.append(text)
-        alike.values.append(values)
-        (chosen,) = self._chosen(alike)
-        return chosen
+    def _kinds(self, reading: Reading, alike: AlikeLines) -> list[int]:
+        """The kind of the frame that a reading is in each line."""
+        first, frame = len(self.known), reading.frame
+        if reading.plus < 0:
+            self.known.append(frame)
+            return [first] * len(alike.texts)
+        pluses = alike.column(reading.plus)
+        kinds = {plus: at for at, plus in enumerate(dict.fromkeys(pluses), first)}
+        self.known += (frame._replace(plus=plus) for plus in kinds)
+        return [*map(kinds.__getitem__, pluses)]
 
     def _columns(self, alike: AlikeLines) -> Iterator[_Column]:
         for number, readings in enumerate(alike.pattern.readings):
             for at, reading in enumerate(readings):
-                frame = reading.frame
-                module = None if frame.module < 0 else self._modules[frame.module]
+                frame, module = reading.frame, self._module_of(reading)
                 if module is None or module.places is None or module.reader is None:
                     continue
                 name, places = module.named.name, module.places
                 place = _Place(at, name, module.reader.uuid or name, 0, 0)
-                for addresses in _addresses(reading, alike, places):
-                    scores = _scores(frame, addresses, places)
-                    yield _Column(number, place, addresses, scores)
+                for links in _links(reading, alike, places):
+                    found = places.places(links)
+                    scores = _scores(frame, links, found, places)
+                    yield _Column(number, place, links, found, scores)
 
-    @staticmethod
-    def _facts(
-        alike: AlikeLines, columns: Sequence[_Column]
-    ) -> Iterator[Iterable[object]]:
-        """Facts that decide, each as a column with a value for each line."""
-        for each in columns:
-            yield each.scores
-        for one, other in combinations(columns, 2):
-            if one.place.build == other.place.build:
-                yield [
-                    first is not None
-                    and second is not None
-                    and -_NEAR <= first - second <= _NEAR
-                    for first, second in zip(
-                        one.addresses, other.addresses, strict=True
-                    )
-                ]
-        for (own, *_), (other_own, *_) in combinations(alike.pattern.readings, 2):
-            if own.frame.module == other_own.frame.module:
-                yield map(eq, alike.addresses(own), alike.addresses(other_own))
+    def _module_of(self, reading: Reading) -> ModuleOfReport | None:
+        number = reading.frame.module
+        return None if number == NO_MODULE else self._modules[number]
+
+    def _asked(
+        self, reading: Reading, alike: AlikeLines
+    ) -> tuple[Sequence[int | None], Sequence[int]]:
+        """The link-time addresses of lines, and what is there if that decides."""
+        frame, module = reading.frame, self._module_of(reading)
+        nothing = bytes(len(alike.texts))
+        if module is None or module.places is None:
+            return [None] * len(nothing), nothing
+        links = _addresses(reading, alike, module.places)
+        is_unclear = frame.may_be_exact or frame.may_return
+        return links, module.places.places(links) if is_unclear else nothing
+
+
+def _groups(alike: AlikeLines, columns: Sequence[_Column]) -> Iterable[Sequence[int]]:
+    """Lines of which the modules say the same, which are the same."""
+    count = len(alike.texts)
+    several = map(list, _facts(alike, columns)) if count > 1 else ()
+    facts = [each for each in several if len({*each}) > 1]
+    if not facts:
+        return [range(count)]
+    groups: dict[object, list[int]] = {}
+    for at, fact in enumerate(zip(*facts, strict=True)):
+        groups.setdefault(fact, []).append(at)
+    return groups.values()
+
+
+def _facts(alike: AlikeLines, columns: Sequence[_Column]) -> Iterator[Iterable[object]]:
+    """Facts that decide, each as a column with a value for each line."""
+    for each in columns:
+        yield each.scores
+    for one, other in combinations(columns, 2):
+        if one.place.build == other.place.build and one.links != other.links:
+            yield [
+                first is not None
+                and second is not None
+                and -_NEAR <= first - second <= _NEAR
+                for first, second in zip(one.links, other.links, strict=True)
+            ]
+    for (own, *_), (other_own, *_) in combinations(alike.pattern.readings, 2):
+        if own.frame.module == other_own.frame.module:
+            yield map(eq, alike.addresses(own), alike.addresses(other_own))
+
+
+def _links(
+    reading: Reading, alike: AlikeLines, places: LinkAddresses
+) -> Iterator[Sequence[int | None]]:
+    """The link-time addresses that a reading may have, for each line."""
+    if reading.frame.base != "symbol":
+        yield _addresses(reading, alike, places)
+        return
+    (frame,) = alike.frames(reading)
+    for address in places.named_addresses(frame):
+        yield [address]
 
 
 def _addresses(
     reading: Reading, alike: AlikeLines, places: LinkAddresses
-) -> Iterator[Sequence[int | None]]:
-    """The link-time addresses that a reading may have, for each line."""
-    if reading.frame.base == "symbol":
-        (frame,) = alike.frames(reading)
-        for address in places.named_addresses(frame):
-            yield [address]
-    else:
-        own = [reading.frame] * len(alike.values)
-        frames = own if reading.plus < 0 else [*alike.frames(reading)]
-        yield places.addresses_in(frames, alike.addresses(reading))
+) -> Sequence[int | None]:
+    """The link-time address of a reading, for each line."""
+    if reading.plus < 0 or reading.frame.base == "image":
+        return places.addresses_of(reading.frame, alike.addresses(reading))
+    return [*map(places.address, alike.frames(reading))]
 
 
 def _scores(
-    frame: StackFrame, addresses: Sequence[int | None], places: LinkAddresses
+    frame: StackFrame,
+    links: Sequence[int | None],
+    found: Sequence[int],
+    places: LinkAddresses,
 ) -> list[int | None]:
     """The scores of readings; None for those without a function."""
     is_named = frame.base == "symbol"
     score = (not frame.is_guess) * _IS_EXPLICIT + is_named * _NAMES_IT
-    of_place = [
-        score + bool(place & CALL) * _IS_CALL if place & (FUNCTION | AFTER) else None
+    of_place = {
+        place: score + bool(place & CALL) * _IS_CALL
         for place in range(_PLACES)
-    ]
-    found = places.places([each or 0 for each in addresses])
-    scores = [of_place[place] for place in found]
-    if None in addresses or (frame.symbol and not is_named):
+        if place & (FUNCTION | AFTER)
+    }
+    scores = [*map(of_place.get, found)]
+    if frame.symbol and not is_named:
         of_name = {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}
-        for at, (address, own) in enumerate(zip(addresses, scores, strict=True)):
-            if address is None:
-                scores[at] = None
-            elif frame.symbol and not is_named and own is not None:
-                scores[at] = own + of_name[places.is_in(frame.symbol, address)]
+        for at, (link, own) in enumerate(zip(links, scores, strict=True)):
+            if link is not None and own is not None:
+                scores[at] = own + of_name[places.is_in(frame.symbol, link)]
     return scores
 
 
 def _chosen(
-    text: str,
-    pattern: LinePattern,
-    values: Sequence[int],
-    places: Sequence[Sequence[_Place]],
-) -> Iterator[tuple[int, int, StackFrame, int, int]]:
-    """The right readings of the frames of a line, by the places of all.
-
-    Returns:
-        Start and end of each in the line, and its reading.
-    """
-    frames = pattern.frames(text, values)
+    alike: AlikeLines, columns: Sequence[_Column], line: int
+) -> Iterator[_Right]:
+    """The right readings of the frames of a line, by the places of all."""
+    pattern, text = alike.pattern, alike.texts[line]
+    places: list[list[_Place]] = [[] for _ in pattern.spans]
+    of_reading: dict[tuple[int, int], _Column] = {}
+    for each in columns:
+        address, score = each.links[line], each.scores[line]
+        of_reading[each.frame, each.place.at] = each
+        if address is not None and score is not None:
+            place = each.place._replace(address=address, score=score)
+            places[each.frame].append(place)
+    frames = pattern.frames(text, alike.values[line])
     several = [_best(at, places) for at in range(len(frames))]
     is_list = _is_list(text, pattern, frames)
     is_known = not is_list and any(best is not None for best, _ in several)
@@ -396,13 +437,12 @@ def _chosen(
     ]
     if not is_list:
         _merge(kept, [best for best, _ in several])
-    for left, (best, rival), span, readings in zip(
-        kept, several, pattern.spans, pattern.readings, strict=True
-    ):
+    for number, (left, (best, rival)) in enumerate(zip(kept, several, strict=True)):
         if left is None:
             continue
-        first, own = readings[0].frame, readings[0 if best is None else best.at]
-        made = own.frame._replace(
+        readings, at = pattern.readings[number], 0 if best is None else best.at
+        first = readings[0].frame
+        made = readings[at].frame._replace(
             is_return=first.is_return,
             may_be_exact=first.may_be_exact,
             may_return=first.may_return,
@@ -411,7 +451,10 @@ def _chosen(
             doubt="" if rival is None else rival.doubt,
             ordinal=first.ordinal,
         )
-        yield *span, made, own.address, own.plus
+        reading = readings[at]._replace(frame=made)
+        # The functions of a name have several columns.
+        column = None if made.base == "symbol" else of_reading.get((number, at))
+        yield _Right(*pattern.spans[number], reading, column)
 
 
 def _best(

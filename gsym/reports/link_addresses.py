@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import chain, islice, pairwise
+from itertools import chain, compress, islice, pairwise
 from operator import itemgetter
 
 from gsym.engine.native import lib
@@ -82,6 +82,7 @@ class LinkAddresses:
         self._found: dict[str, Sequence[FunctionRange]] = {}
         self._starts: dict[tuple[str, int, int | None], list[int]] = {}
         self.code = code
+        self._asked: tuple[Sequence[int], bytes] = [], b""
         if readings.are_unclear:  # where a part of a file is converted: for all
             reader.mapped_for(self._likely(readings))
         self._loaded = self._find_load_addresses(readings)
@@ -102,45 +103,47 @@ class LinkAddresses:
             None if found is None else max(0, min(found - frame.is_return, UINT64_MAX))
         )
 
-    def is_signal_return(self, frame: StackFrame) -> bool:
-        """Whether the handler of a signal returns to a frame, as its binary says.
+    def is_signal_return(self, address: int) -> bool:
+        """Whether the handler of a signal returns to an address, as its binary says.
 
         Libraries without a symbol table do not name where that is.
         """
-        address = self.address(frame)
-        return address is not None and self._layout.is_signal_frame(address)
+        return self._layout.is_signal_frame(address)
 
     def named_addresses(self, frame: StackFrame) -> list[int]:
         """The link-time addresses that a frame may be at that names its function."""
         return [start + (frame.plus or 0) for start in self._named_starts(frame)]
 
-    def addresses_in(
-        self, frames: Sequence[StackFrame], addresses: Sequence[int]
+    def addresses_of(
+        self, frame: StackFrame, addresses: Sequence[int]
     ) -> list[int | None]:
-        """The values of `address` for frames, each with one of these addresses."""
-        start, is_moved = self._base, self._is_moved
+        """The values of `address` for a frame, with each of these addresses."""
+        start = self._base
+        if frame.base == "image":
+            return [each + start for each in addresses]
+        is_plain = frame.base in _LINKS and frame.plus is None and not self._is_moved
         return [
-            address + start
-            if each[3] == "image"
-            else address
-            if each[3] in _LINKS
-            and address >= start
-            and each[6] is None
-            and not is_moved
-            else self.address(each._replace(address=address))
-            for each, address in zip(frames, addresses, strict=True)
+            each
+            if is_plain and each >= start
+            else self.address(frame._replace(address=each))
+            for each in addresses
         ]
 
-    def places(self, addresses: Sequence[int]) -> bytes:
-        """Kinds of places: of each address a set of `FUNCTION` and the like."""
-        if addresses and not 0 <= min(addresses) <= max(addresses) <= UINT64_MAX:
-            return b"".join(
-                self.places([each]) if 0 <= each <= UINT64_MAX else b"\0"
-                for each in addresses
-            )
-        before = (each - 1 for each in addresses if each)
-        mapped = self._reader.mapped_for(chain(addresses, before))
-        return self.code.places(mapped, addresses)
+    def places(self, addresses: Sequence[int | None]) -> bytes:
+        """Kinds of places: of each address a set of `FUNCTION` and the like.
+
+        It is empty for those that are not known, or have more than 64 bits.
+        """
+        asked = [each for each in addresses if each is not None]
+        if len(asked) < len(addresses) or not _have_64_bits(asked):
+            known = [each is not None and _have_64_bits((each,)) for each in addresses]
+            found = iter(self.places([*compress(addresses, known)]))
+            return bytes(next(found) if each else 0 for each in known)
+        if asked != self._asked[0]:  # several readings of lines are the same
+            before = (each - 1 for each in asked if each)
+            mapped = self._reader.mapped_for(chain(asked, before))
+            self._asked = asked, self.code.places(mapped, asked)
+        return self._asked[1]
 
     def _likely(self, readings: Readings) -> Iterator[int]:
         """Link-time addresses that frames may be at, unless their module was moved."""
@@ -270,7 +273,7 @@ class LinkAddresses:
         addresses = [*chain.from_iterable(several for _, several in asked)]
         extent = self.code.extent() if self.code else self._reader.module_range
         size = UINT64_MAX if extent is None else extent[1] - extent[0]
-        starts = _starts_apart(addresses, size)
+        starts = _starts_apart([several for _, several in asked], size)
         found: list[set[int]] = [set() for _ in starts]
         for frame, several in asked:
             for address in several if frame.symbol else ():
@@ -367,14 +370,21 @@ class LinkAddresses:
         return count
 
 
-def _starts_apart(addresses: Collection[int], size: int) -> list[int]:
+def _starts_apart(addresses: Iterable[Sequence[int]], size: int) -> list[int]:
     """The lowest address, and each that is further from the next lower than a size."""
-    first = min(addresses)
-    if max(addresses) - first <= size:
-        return [first]
-    ordered = sorted({*addresses})
-    apart = (each for before, each in pairwise(ordered) if each - before > size)
+    points: set[int] = set()
+    for several in addresses:
+        ends = min(several), max(several)
+        points.update(ends if ends[1] - ends[0] <= size else several)
+    first, *others = sorted(points)
+    apart = (
+        each for before, each in pairwise((first, *others)) if each - before > size
+    )
     return [first, *apart]
+
+
+def _have_64_bits(addresses: Sequence[int]) -> bool:
+    return not addresses or 0 <= min(addresses) <= max(addresses) <= UINT64_MAX
 
 
 def _last_at(starts: Sequence[int], address: int) -> int:

@@ -93,7 +93,7 @@ class LogStacks:
 
         work = ReportWork(parsed)
         work.open_by(self._open)
-        report = work.answer()
+        report = work.answer().with_records()
         self._count(report)
         lines = CallLines(self._name, self._path, inlines=self._options.inlines)
         text = "".join(report.texts(indent, lines))

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from gsym.modules.key import Attempt
     from gsym.reports.answers import Answers
 
+    Shown = str | tuple[Sequence[str], Sequence[str]] | None
+    """The text in the place of a part; or its lines, and those after the line that
+    it is in; None: the part stays."""
 
-_PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
-_FOLDED = "folded stacks"  # `gsym.reports.stacks.frames.FOLDED`
+
+PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
+FOLDED = "folded stacks"  # `gsym.reports.stacks.frames.FOLDED`
 # Functions that report a fault of their callers.
 _REPORTING = regex(
     r"_*(gsignal|raise|abort|assert\w*|libc_message\w*|libc_fatal|malloc_printerr|"
@@ -170,12 +174,12 @@ class Report(NamedTuple):
     is_verbatim: bool
 
     def __str__(self) -> str:
-        if self.form == _PROFILE and any(len(each.calls) > 1 for each in self.frames()):
+        if self.form == PROFILE and any(len(each.calls) > 1 for each in self.frames()):
             from gsym.reports.stacks.browser_inlining import with_inlined_calls
 
             original = "".join(self.originals())
             return with_inlined_calls(original, self.frames())
-        return "".join(self.answers())
+        return "".join(self.texts())
 
     def __repr__(self) -> str:
         frames = [*self.frames()]
@@ -243,24 +247,28 @@ class Report(NamedTuple):
             start += 1
         return " | ".join(names[start : start + most] or names[:most])
 
-    def answers(self) -> Iterator[str]:
-        """The text of each part, frames with their calls."""
-        if self._columns and self.form not in {_PROFILE, _FOLDED}:
-            return self._columns.texts([each.name for each in self.modules])
-        return self.texts(indented, CallLines())
-
     @property
-    def _columns(self) -> Answers | None:
+    def columns(self) -> Answers | None:
         """The columns that the frames are made of; None if they are made."""
         several = (getattr(each.frames, "answers", None) for each in self.threads)
         return next(several, None)
 
+    def with_records(self) -> Report:
+        """The report with the records of its frames in the place of columns."""
+        if (columns := self.columns) is None:
+            return self
+        threads = [each._replace(frames=tuple(each.frames)) for each in self.threads]
+        parts = tuple(columns.frames.parts())
+        return self._replace(threads=tuple(threads), parts=parts)
+
     def unsure_frames(self) -> Iterable[ReportFrame]:
         """The frames without calls, and those of which something is not sure."""
-        if self._columns:
-            return self._columns.unsure()
+        if (columns := self.columns) is not None:
+            return columns.unsure()
         several = self.frames()
-        return (it for it in several if not it.calls or it.reason or it.folded)
+        return (
+            each for each in several if not each.calls or each.reason or each.folded
+        )
 
     def frames(self) -> Iterator[ReportFrame]:
         """The frames of all threads, in order."""
@@ -330,89 +338,89 @@ class Report(NamedTuple):
             "notes": list(self.notes),
         }
 
-    def texts(self, indent: Callable[[str], str], shown: CallLines) -> Iterator[str]:
-        """The text of each part.
+    def texts(
+        self,
+        indent: Callable[[str], str] | None = None,
+        lines: CallLines | None = None,
+    ) -> Iterator[str]:
+        """The text of each part, frames with their calls.
 
         Args:
             indent: What the second and later lines of an answer begin with, for the
-                text before it in its line.
-            shown: The lines of the answer for the calls of a frame.
+                text before it in its line; None: `indented`.
+            lines: The lines of the answer for the calls of a frame; None: the usual.
         """
         after = ""  # source lines that follow the current line
-        line = ""  # the start of it
-        last_part = len(self.parts) - 1
-        frames = [each.frames for each in self.threads]
-        answers: dict[object, str] = {}  # threads share equal frames
-        for at, part in enumerate(self.parts):
-            if isinstance(part, str):
-                line = line_after(line, part)
-                end = part.find("\n") if after else -1
-                if after and end < 0 and at == last_part:
-                    end = len(part)
-                if end >= 0:
-                    yield f"{part[:end]}{after}{part[end:]}"
-                    after = ""
-                else:
-                    yield part
+        known, start = 0, ""  # a part, and the start of its line
+        texts, indent = [*self.originals()], indent or indented
+        for at, (text, shown) in enumerate(
+            zip(texts, self._shown(lines or CallLines()), strict=True)
+        ):
+            if not (after or isinstance(shown, tuple)):  # as most are
+                yield shown or text
                 continue
-            stack, number = part
-            frame = frames[stack][number]
-            calls, sources = frame[4], frame[9]
-            between = f"\n{indent(line)}" if len(calls) > 1 or sources else ""
-            place = id(frame), between
-            line = line_after(line, frame.text)
-            answer = answers.get(place)
-            if answer is None:
-                answer = self._answered(frame, between, shown)
-                answers[place] = answer
-            if sources and calls and sources[-1] is not None:
-                source = sources[-1].shown(calls[-1].line)
-                after += "".join(f"{between}  {each}" for each in source)
-            yield answer + after if after and at == last_part else answer
+            answer = shown or text
+            if not isinstance(answer, str):
+                before = "".join((start, *texts[known:at]))
+                known, start = at, before.rpartition("\n")[2][:MOST_INDENT]
+                between = f"\n{indent(start)}"
+                after += "".join(between + each for each in answer[1])
+                answer = between.join(answer[0])
+            elif not shown and (end := text.find("\n")) >= 0:
+                answer, after = f"{text[:end]}{after}{text[end:]}", ""
+            yield answer + after if at == len(texts) - 1 else answer
 
     def originals(self) -> Iterator[str]:
         """The text of each part as it was in the report."""
-        return map(self._original, self.parts)
+        if (columns := self.columns) is not None:
+            return columns.originals()
+        frames = [each.frames for each in self.threads]
+        return (
+            each if isinstance(each, str) else frames[each[0]][each[1]].text
+            for each in self.parts
+        )
 
-    def _answered(self, frame: ReportFrame, between: str, shown: CallLines) -> str:
-        calls = frame.calls
-        if calls and self.form == _PROFILE:
-            from gsym.reports.stacks.browser_profile import answer_name
+    def _shown(self, lines: CallLines) -> Iterator[Shown]:
+        """What is shown for each part."""
+        names, columns = [each.name for each in self.modules], self.columns
+        if columns is not None:
+            return columns.shown(names)
+        known: dict[int, Shown] = {}  # threads share equal frames
 
-            return answer_name(calls[-1].demangled)
-        if calls and self.form == _FOLDED:
-            return ";".join(each.demangled for each in reversed(calls))
-        module = self.modules[frame.module].name if calls else ""
-        return answer_text(frame, module, between, shown)
+        def shown(stack: int, number: int) -> Shown:
+            frame = self.threads[stack].frames[number]
+            if id(frame) not in known:
+                known[id(frame)] = _frame_answer(frame, self.form, names, lines)
+            return known[id(frame)]
 
-    def _original(self, part: str | tuple[int, int]) -> str:
-        if isinstance(part, str):
-            return part
-        return self.threads[part[0]].frames[part[1]].text
+        return (None if isinstance(each, str) else shown(*each) for each in self.parts)
 
 
-def answer_text(frame: ReportFrame, module: str, between: str, shown: CallLines) -> str:
-    """The text that replaces that of a frame, if it has calls.
+def _frame_answer(
+    frame: ReportFrame, form: str, modules: Sequence[str], lines: CallLines
+) -> Shown:
+    calls = frame.calls
+    if not calls:
+        return None
+    if form == PROFILE:
+        from gsym.reports.stacks.browser_profile import answer_name
 
-    Args:
-        frame: The frame.
-        module: The name of its module.
-        between: What is between its lines.
-        shown: See `Report.texts`.
-    """
-    text, _, _, _, calls, offset, reason, _, _, sources, folded = frame
-    if not calls or offset is None:
-        return text
-    lines = shown.rows(*zip(*calls, strict=True))
-    for at, (call, source) in enumerate(
-        zip(calls[:-1], sources, strict=False) if sources else ()
-    ):
-        if source is not None:
-            context = [f"  {each}" for each in source.shown(call.line)]
-            lines[at] = between.join([lines[at], *context])
-    doubt = " [ambiguous]" if reason else ""
-    other = f"; {folded}" if folded else ""
-    return f"{between.join(lines)} ({module}+{offset:#x}{other}){doubt}"
+        return answer_name(calls[-1].demangled)
+    if form == FOLDED:
+        return ";".join(each.demangled for each in reversed(calls))
+    if frame.offset is None:
+        return None
+    own = lines.rows(*zip(*calls, strict=True))
+    other = f"; {frame.folded}" if frame.folded else ""
+    doubt = " [ambiguous]" if frame.reason else ""
+    own[-1] += f" ({modules[frame.module]}+{frame.offset:#x}{other}){doubt}"
+    contexts = [
+        [] if source is None else [f"  {each}" for each in source.shown(call.line)]
+        for call, source in zip(calls, frame.sources, strict=False)
+    ]
+    after = contexts.pop() if contexts else ()
+    several = zip_longest(own, contexts, fillvalue=())
+    return [each for line, context in several for each in (line, *context)], after
 
 
 class _Shown(dict[object, str]):
@@ -442,7 +450,7 @@ class CallLines:
         *,
         inlines: bool = True,
     ) -> None:
-        self._names = _Shown(name)
+        self._names = _Shown(lambda text: name(text).lstrip())
         self._paths = _Shown(lambda parts: path(*parts))
         self._inlines = inlines
 
@@ -461,21 +469,13 @@ class CallLines:
         shown = map(self._names.__getitem__, names)
         paths = map(self._paths.__getitem__, zip(directories, filenames, strict=True))
         return [
-            (
-                f"{name} + {offset} at {path}:{line}"
-                if name and path and line and offset and not is_inlined  # as most are
-                else frame_text(name, path, line, offset, inlined=is_inlined)
-            ).lstrip()
+            f"{name} + {offset} at {path}:{line}"
+            if name and path and line and offset and not is_inlined  # as most are
+            else frame_text(name, path, line, offset, inlined=is_inlined).lstrip()
             for name, path, line, offset, is_inlined in zip(
                 shown, paths, lines, offsets, inlined, strict=self._inlines
             )
         ]
-
-
-def line_after(line: str, text: str) -> str:
-    """The start of a line after more text, as far as calls are indented."""
-    _, newline, last = text.rpartition("\n")
-    return last[:MOST_INDENT] if newline else (line + text[:MOST_INDENT])[:MOST_INDENT]
 
 
 def indented(line: str) -> str:

@@ -7,7 +7,7 @@ open, answer. All addresses of a module are looked up together.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from time import perf_counter
 
 from gsym.errors import GsymError
@@ -15,7 +15,7 @@ from gsym.memory.stack_parts import NO_FRAMES, NO_MODULE
 from gsym.model import NO_FUNCTION
 from gsym.modules.key import NAME_ALONE, key_of_debug_id
 from gsym.reports.answers import Answers, ThreadFrames
-from gsym.reports.judgement import Frames, settled
+from gsym.reports.judgement import Frames, Judge, settled
 from gsym.reports.link_addresses import (
     CALL,
     CODE,
@@ -25,7 +25,7 @@ from gsym.reports.link_addresses import (
     LinkAddresses,
     Readings,
 )
-from gsym.reports.report import Report, ReportModule, ReportThread
+from gsym.reports.report import PROFILE, Report, ReportModule, ReportThread
 from gsym.reports.stacks.evidence import FORM
 from gsym.reports.stacks.frames import FOLDED
 
@@ -227,7 +227,7 @@ class ReportWork:
         self._text_left = 0
         self._named = self.modules  # all of the report
         self._lines = stack.lines.alike()
-        asked = {number for each in self._lines for number in each.modules}
+        asked = {number for each in self._lines for number in each.pattern.modules}
         self._asked = [self.modules[number] for number in asked]
         self._ask()
 
@@ -283,13 +283,10 @@ class ReportWork:
                 module.module = find(named)
                 module.seconds = perf_counter() - started
 
-    def answer(self, *, has_columns: bool = False) -> Report:
-        """The report, when the modules are open.
+    def answer(self) -> Report:
+        """The report, when the modules are open; its frames are columns.
 
         One whose GSYM file is damaged is missing, for this reason.
-
-        Args:
-            has_columns: Whether its frames are made when they are asked for.
 
         Raises:
             GsymError: A file of no module is damaged.
@@ -302,15 +299,16 @@ class ReportWork:
         form = self._stack.form
         if form == NO_FRAMES and self._answers:  # all were guesses, and some are right
             form = FORM
-        return Report(
+        report = Report(
             form,
             self._stack.reason,
-            self._threads(has_columns=has_columns),
+            self._threads(),
             tuple([module.answer() for module in self.modules]),
             tuple(notes),
-            self._parts(),
+            () if self._answers else tuple(self._frames.parts()),
             self._stack.is_verbatim,
         )
+        return report.with_records() if form in {PROFILE, FOLDED} else report
 
     def _is_answered(self) -> bool:
         """Find the answers; false if a module was refused, so that all begins anew."""
@@ -354,17 +352,15 @@ class ReportWork:
             return
         from gsym.reports.folded_functions import FoldedFunctions
 
-        several: Iterable[tuple[int, int]] = enumerate(self._frames.stacks)
-        if self._stack.form != FOLDED:
-            several = reversed([*several])
+        order = range(len(self._answers))[:: 1 if self._stack.form == FOLDED else -1]
         chosen = FoldedFunctions(self.modules, self._answers)
-        chosen.choose(several, self._starts, self._callers)
+        chosen.choose(order, self._starts, self._callers)
 
     def _settle(self) -> None:
         """Choose what each frame is, and which are return addresses."""
         stack = self._stack
-        kinds = _kinds(self._lines.values())
-        are_unclear = any(not each.is_certain for each in self._lines)
+        kinds = _kinds(self._lines)
+        are_unclear = any(not each.pattern.is_certain for each in self._lines)
         for number, module in enumerate(self.modules):
             module.places = None
             opened = module.module
@@ -377,18 +373,18 @@ class ReportWork:
                 opened.reader, module.binaries, names, readings, module.code
             )
         asked = [each for each in self.modules if each.is_asked]
-        self._frames, self._stacks = settled(
-            stack.lines, stack.headings, self.modules, self._lines
-        )
+        judge = Judge(self.modules, stack.lines.befores)
+        for alike in self._lines:
+            judge.add(alike)
+        self._frames, self._stacks = settled(stack.lines, stack.headings, judge)
         self._list_frames()
         if are_unclear and not self._has_choices:
             self._leave_out([each for each in asked if not each.is_asked])
-        frames = self._frames
-        is_return = self._is_return
+        frames, is_return = self._frames, self._is_return
         are_returns = [
             each.is_return if is_return is None else is_return for each in frames.known
         ]
-        frames.returns = [are_returns[each] for each in frames.kinds]
+        frames.returns = [*map(are_returns.__getitem__, frames.kinds)]
         if is_return is None:
             self._judge_returns()
 
@@ -414,20 +410,17 @@ class ReportWork:
 
     def _judge_returns(self) -> None:
         """Let the code tell which are return addresses, where it is at hand."""
-        # A tool prints all addresses under a heading alike.
-        several: dict[int, list[tuple[int, bool]]] = {}
         frames = self._frames
-        known, headings = frames.known, frames.headings
-        are_unclear = [each.may_be_exact or each.may_return for each in known]
-        for module in self.modules:
-            asked = [at for at in module.frames if are_unclear[frames.kinds[at]]]
-            found = self._are_after_calls(module, asked) if asked else ()
-            for at, ends in zip(asked, found, strict=True):
-                if ends is not None:
-                    several.setdefault(headings[at], []).append((at, ends))
+        are_unclear = [each.may_be_exact or each.may_return for each in frames.known]
+        # A tool prints all addresses under a heading alike.
+        several: dict[int, list[int]] = {}
+        columns = zip(frames.kinds, frames.headings, frames.places, strict=True)
+        for at, (kind, heading, place) in enumerate(columns):
+            if place & CODE and are_unclear[kind]:
+                several.setdefault(heading, []).append(at)
         exact = self._counters()
         for members in several.values():
-            exact |= self._judge_stack(sorted(members))
+            exact |= self._judge_stack(members)
         self._take_as_exact(exact)
 
     def _counters(self) -> set[int]:
@@ -451,70 +444,51 @@ class ReportWork:
             )
         return found
 
-    def _judge_stack(self, members: Sequence[tuple[int, bool]]) -> set[int]:
+    def _judge_stack(self, members: Sequence[int]) -> set[int]:
         """Frames of a stack that are exact; those that are return addresses are set.
 
         Args:
-            members: Frames whose code is at hand, and whether a call ends there.
+            members: Frames whose code is at hand, in order.
         """
-        frames, returns = self._frames, self._frames.returns
-        exact: set[int] = set()
-        calls = sum(ends for _, ends in members)
-        if calls == 0 and len(members) > 1:
-            following = (self._may_call_end(frames.at(at)) for at, _ in members)
-            if not any(following):  # else a tool has adjusted them
-                return exact  # not the code of this stack
-        are_returns = 2 * calls >= len(members) > 1
+        frames, kinds, returns = self._frames, self._frames.kinds, self._frames.returns
+        after_calls = {at for at in members if frames.places[at] & CALL}
+        is_other = not after_calls and len(members) > 1  # or a tool has adjusted them
+        if is_other and not any(map(self._may_call_end, members)):
+            return set()  # not the code of this stack
+        are_returns = 2 * len(after_calls) >= len(members) > 1
         may_be_exact = [each.may_be_exact for each in frames.known]
         may_return = [each.may_return for each in frames.known]
-        for at, ends in members:
-            kind = frames.kinds[at]
-            # Where a stack begins, an address may be made without a call.
-            is_first = at == members[-1][0] and len(members) > 1
-            if returns[at] and may_be_exact[kind] and not (ends or is_first):
-                exact.add(at)
-            elif are_returns and ends and not returns[at] and may_return[kind]:
-                returns[at] = True
+        # Where a stack begins, an address may be made without a call.
+        outermost = members[-1] if len(members) > 1 else -1
+        exact = {
+            at
+            for at in members
+            if returns[at]
+            and may_be_exact[kinds[at]]
+            and at != outermost
+            and at not in after_calls
+        }
+        for at in after_calls if are_returns else ():
+            returns[at] |= may_return[kinds[at]]
         return exact
 
-    def _are_after_calls(
-        self, module: ModuleOfReport, asked: Sequence[int]
-    ) -> Iterable[bool | None]:
-        """Whether a call ends at each of some frames; None for those without code."""
-        places = module.places
-        if places is None:
-            return [None] * len(asked)
-        addresses = places.addresses_in(*self._frames.columns(asked))
-        found = places.places([each or 0 for each in addresses])
-        return (
-            None if address is None or not place & CODE else place & CALL > 0
-            for address, place in zip(addresses, found, strict=True)
-        )
-
-    def _may_call_end(self, frame: StackFrame) -> bool:
+    def _may_call_end(self, at: int) -> bool:
         """Whether a call may end a byte after a frame whose code is known."""
-        places = self.modules[frame.module].places
-        address = None if places is None else places.address(frame)
-        return (
-            places is not None
-            and address is not None
-            and places.code.may_return(address + 1)
-        )
+        frames = self._frames
+        module = self.modules[frames.known[frames.kinds[at]].module]
+        return module.code.may_return((frames.links[at] or 0) + 1)
 
-    def _threads(self, *, has_columns: bool) -> tuple[ReportThread, ...]:
-        answers = self._answers
+    def _threads(self) -> tuple[ReportThread, ...]:
         places: list[list[int]] = [[] for _ in self._stacks]
         for at, stack in enumerate(self._frames.stacks):
             places[stack].append(at)
-        several = (ThreadFrames(answers, own) for own in places)
         return tuple(
             ReportThread(
-                *(heading.name, heading.is_crashed),
-                frames if has_columns else tuple(frames),
+                *(heading.name, heading.is_crashed, ThreadFrames(self._answers, own)),
                 *(heading.end, heading.left_out),
                 *(dict(heading.registers), heading.instruction),
             )
-            for heading, frames in zip(self._stacks, several, strict=True)
+            for heading, own in zip(self._stacks, places, strict=True)
         )
 
     def _give_reasons(self) -> None:
@@ -527,20 +501,6 @@ class ReportWork:
                     reasons[at] = NO_PLACE if frame.symbol in NO_NAMES else ""
                 elif at not in reasons:
                     reasons[at] = self.modules[frame.module].missing
-
-    def _parts(self) -> tuple[str | tuple[int, int], ...]:
-        seen = [0] * len(self._stacks)
-        parts: list[str | tuple[int, int]] = []
-        for before, stack in zip(
-            self._frames.befores, self._frames.stacks, strict=True
-        ):
-            if before:
-                parts.append(before)
-            parts.append((stack, seen[stack]))
-            seen[stack] += 1
-        if self._frames.rest:
-            parts.append(self._frames.rest)
-        return tuple(parts)
 
     def _missed_returns(self) -> set[int]:
         """Frames whose return addresses have no call before them.
@@ -566,11 +526,11 @@ class ReportWork:
     def _is_signal_return(self, at: int) -> bool:
         if name := self._answers.function(at):
             return name in _SIGNAL_RETURNS
-        frame = self._frames.at(at)
-        places = (
-            None if frame.module == NO_MODULE else self.modules[frame.module].places
-        )
-        return places is not None and places.is_signal_return(frame)
+        frames, link = self._frames, self._frames.links[at]
+        if link is None:
+            return False
+        places = self.modules[frames.known[frames.kinds[at]].module].places
+        return places is not None and places.is_signal_return(link)
 
     def _take_as_exact(self, chosen: set[int]) -> set[int]:
         for at in chosen:
@@ -584,13 +544,14 @@ class ReportWork:
             wanted = [at for at in wanted if at in chosen]
         if reader is None or places is None or not wanted:
             return
+        links, returns, kinds = frames.links, frames.returns, frames.kinds
+        are_named = [bool(each.symbol) for each in frames.known]
+        number = frames.known[kinds[wanted[0]]].module
         exact: dict[int, int] = {}  # addresses by frame
         returning: dict[int, int] = {}  # those before return addresses
         several = {(reader, False): exact, (reader, True): returning}
-        kinds, addresses = frames.columns(wanted)
-        linked = places.addresses_in(kinds, addresses)
-        for at, kind, found in zip(wanted, kinds, linked, strict=True):
-            if kind[5] or found is None:  # the function is named
+        for at in wanted:
+            if are_named[kinds[at]] or (link := links[at]) is None:
                 frame = frames.at(at)
                 address = places.link_address(frame)
                 if address is None:
@@ -598,12 +559,11 @@ class ReportWork:
                     continue
                 own = places.reader_of(frame, address), frame.is_return
                 several.setdefault(own, {})[at] = address
-            elif frames.returns[at]:
-                returning[at] = found - 1 if found else 0
+            elif returns[at]:
+                returning[at] = link - 1 if link else 0
             else:
-                exact[at] = found
+                exact[at] = link
         base = reader.header.base_address
-        number = kinds[0].module
         for (own_reader, is_return), asked in several.items():
             if asked:
                 self._callers |= {number} if is_return else set()
@@ -623,21 +583,20 @@ class ReportWork:
         frames, answers = self._frames, self._answers
         spans, offsets, reasons = answers.spans, answers.offsets, answers.reasons
         asked = [*dict.fromkeys(addresses.values())]  # threads wait in one place
-        found, sizes, starts = answers.look_up(reader, asked, by=by)
-        self._starts.update((number, each) for each in starts)
-        known = dict(zip(asked, zip(found, sizes, strict=True), strict=True))
+        found, starts = answers.look_up(reader, asked, by=by)
+        self._starts.update(zip(repeat(number), starts, strict=False))
         for at, address in addresses.items():
-            span, size = known[address]
+            span, size = found.get(address, (None, 0))
             self._text_left -= size
             if self._text_left > 0 and span is not None:
                 spans[at], offsets[at] = span, address - base
-                reasons.pop(at, None)
+                if reasons:
+                    reasons.pop(at, None)
                 continue
-            reason = LEFT_OUT if self._text_left <= 0 else NO_FUNCTION
+            reasons[at] = NO_FUNCTION if self._text_left > 0 else LEFT_OUT
             base_of = frames.known[frames.kinds[at]].base
             if self._text_left > 0 and base_of in MAY_BE_LINK:
-                reason += f"; if it is one of the process, {NOT_PLACED}"
-            reasons[at] = reason
+                reasons[at] += f"; if it is one of the process, {NOT_PLACED}"
 
 
 def _kinds(

@@ -63,6 +63,7 @@ class SourceLines:
 
     def added(self, report: Report) -> Report:
         """The report with the source lines of calls whose source files are there."""
+        report = report.with_records()
         keys = [
             ModuleKey(debug_id=each.debug_id, code_id=each.code_id)
             for each in report.modules

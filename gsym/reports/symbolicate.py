@@ -20,7 +20,7 @@ from gsym.reports.report_work import ReportWork
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from gsym.memory.loaded import LoadedSymbols
@@ -151,7 +151,8 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
     path = path_of("report", report, ", text or bytes")
     with inflated(path) as file:
         if is_dump(file):
-            return symbolicate_dump(file, source=source, store=store, lines=lines)
+            dump = symbolicate_dump(file, source=source, store=store, lines=lines)
+            return dump.with_records()
         if _is_binary(file):
             reason = "a binary, neither a report nor a core file; gsym.open reads it"
             raise FormatError(reason, path=path)
@@ -203,7 +204,8 @@ def _load_addresses_of(addresses: Mapping[str, int] | None) -> Mapping[str, int]
 
 def _whole(text: LongText, beside: str, given: Mapping[str, Any]) -> Report:
     """The report on all of a text."""
-    report, passages = symbolicate_text(text, beside, **given)
+    found, passages = symbolicate_text(text, beside, **given)
+    report = found.with_records()
     parts = text.with_rest(report.parts, report.originals(), passages)
     texts = (str(each) if isinstance(each, FileText) else each for each in parts)
     return report._replace(parts=tuple(texts)) if report.is_verbatim else report
@@ -222,11 +224,8 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     is_return: bool | None = None,
     document: Any = None,
     lines: ContextLines = NO_CONTEXT,
-    has_columns: bool = False,
 ) -> tuple[Report, Passages]:
     """Symbolicate the passages of a text that may have frames.
-
-    See `ReportWork.answer` for *has_columns*.
 
     Returns:
         The report on the passages, and the passages.
@@ -255,7 +254,7 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     )
     work = ReportWork(stack, is_return=is_return)
     with ReportModules(source, beside, store) as modules:
-        report = _answered(work, modules, lines, has_columns=has_columns)
+        report = _answered(work, modules, lines)
     used = {each.name for each in report.modules if each.state != "unused"}
     unused = [each for each in starts if module_of_path(each).name not in used]
     notes = [
@@ -284,46 +283,33 @@ def inflated(path: str) -> Iterator[str]:
 
 
 def symbolicate_stack(
-    work: ReportWork,
+    parse: Callable[[FindFiles], ReportWork],
     beside: str = "",
     *,
     source: Sources = (),
     store: PathOrUrl | Store | None = None,
     lines: ContextLines = NO_CONTEXT,
 ) -> Report:
-    """Symbolicate a report that is parsed."""
+    """Symbolicate a report that is no text; *parse* may search the files of modules."""
     from gsym.memory.report_modules import ReportModules
 
     with ReportModules(source, beside, store) as modules:
+        work = parse(partial(modules.paths, elsewhere=True))
         return _answered(work, modules, lines)
 
 
-def symbolicate_dump(
-    path: str,
-    *,
-    source: Sources = (),
-    store: PathOrUrl | Store | None = None,
-    lines: ContextLines = NO_CONTEXT,
-) -> Report:
-    """Symbolicate a core file or minidump."""
-    from gsym.memory.report_modules import ReportModules
-
+def symbolicate_dump(path: str, **searched: Any) -> Report:
+    """Symbolicate a core file or minidump; see `symbolicate_stack`."""
     beside = os.path.dirname(os.path.abspath(path))
-    with ReportModules(source, beside, store) as modules:
-        work = ReportWork(parse_dump(path, partial(modules.paths, elsewhere=True)))
-        return _answered(work, modules, lines)
+    return symbolicate_stack(
+        lambda find: ReportWork(parse_dump(path, find)), beside, **searched
+    )
 
 
-def _answered(
-    work: ReportWork,
-    modules: ReportModules,
-    lines: ContextLines,
-    *,
-    has_columns: bool = False,
-) -> Report:
+def _answered(work: ReportWork, modules: ReportModules, lines: ContextLines) -> Report:
     """The report with its answers, and the source lines that are asked for."""
     work.open_by(modules.open)
-    report = work.answer(has_columns=has_columns)
+    report = work.answer()
     if lines.around <= 0:
         return report
     from gsym.reports.source_lines import LocalSources, SourceLines

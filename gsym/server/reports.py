@@ -199,7 +199,7 @@ class Reports:
         return await service.run(self._record, work, report, query)
 
     def _answer(self, work: ReportWork, context: int) -> Report:
-        report = work.answer()
+        report = work.answer().with_records()
         if not context or not self._service.settings.enable_source:
             return report
         most = self._service.settings.limits.max_source

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from io import BytesIO
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
 from gsym.memory.stack_parts import StackFrame
-from gsym.reports import judgement
+from gsym.reports.judgement import Judge
 from gsym.reports.passages import LongText
 from gsym.reports.stacks import line_reader
 from gsym.reports.stacks.recognition import parse_report
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gsym.memory.stack_parts import AlikeLines
-    from gsym.reports.report import Report
     from gsym.reports.stacks.repeated_lines import Meaning
     from gsym.reports.stacks.shapes import Shape
 
@@ -95,7 +94,7 @@ def test_line_means_what_it_means_to_a_new_reader(
 
 def test_lines_with_other_numbers_in_their_words_share_what_they_mean() -> None:
     lines = [f"libfoo.so: took {at} ms at 0x7f1200001{at}\n" for at in range(100, 300)]
-    (alike,) = parse_report("".join(lines)).lines.alike().values()
+    (alike,) = parse_report("".join(lines)).lines.alike()
     assert alike.texts == lines
 
 
@@ -158,16 +157,13 @@ def test_lines_are_judged_together_as_each_is(
     answered = [bool(frame.calls) for frame in together.frames()]
     assert any(answered)
     assert not all(answered)
-    choose = judgement._Judge._chosen  # noqa: SLF001
+    add = Judge.add
 
-    def choose_alone(judge: judgement._Judge, alike: AlikeLines) -> Iterable[Any]:
-        if len(alike.texts) == 1:
-            return choose(judge, alike)
-        lines = zip(alike.texts, alike.values, strict=True)
-        several = (judge._chosen_alone(alike.pattern, *line) for line in lines)  # noqa: SLF001
-        return [*several]
+    def add_alone(judge: Judge, alike: AlikeLines) -> None:
+        for at in range(len(alike.texts)):
+            add(judge, alike.only([at]))
 
-    monkeypatch.setattr(judgement._Judge, "_chosen", choose_alone)  # noqa: SLF001
+    monkeypatch.setattr(Judge, "add", add_alone)
     alone = gsym.symbolicate(text, source=tmp_path)
     assert str(alone) == str(together)
     assert alone.threads == together.threads
@@ -181,15 +177,10 @@ def test_text_is_made_of_columns_as_of_records(form: str, tmp_path: Path) -> Non
     line = form.format(at=0x1010, low=16, start=0, placed=0x1010, number=0)
     text = f"{' ' * 300}{line}in no module: 0x12\n{long_text(form, 3)}"
 
-    def report(*, has_columns: bool) -> Report:
-        given = LongText(BytesIO(text.encode()))
-        found = symbolicate_text(
-            given, "", source=str(tmp_path), has_columns=has_columns
-        )
-        return found[0]
-
-    columns, records = report(has_columns=True), report(has_columns=False)
-    assert "".join(columns.answers()) == str(records)
+    given = LongText(BytesIO(text.encode()))
+    columns, _ = symbolicate_text(given, "", source=str(tmp_path))
+    records = columns.with_records()
+    assert "".join(columns.texts()) == str(records)
     assert "[inlined]" in str(records)
     assert [*columns.unsure_frames()] == [*records.unsure_frames()]
     assert [*columns.frames()] == [*records.frames()]

@@ -107,7 +107,7 @@ def symbolicate(values: Values) -> int:
         addresses = _addresses(operands)
         if addresses:
             work = ReportWork(loaded.stack(addresses), is_return=_are_returns(values))
-            report = symbolicate_stack(work, **_searched(values))
+            report = symbolicate_stack(lambda _find: work, **_searched(values))
             return _print_report(report, "operands", values)
         statuses = []
         for path in operands or ["-"]:
@@ -241,12 +241,11 @@ def _symbolicate_report(
         module=values.text("--module"),
         is_return=_are_returns(values),
         document=document,
-        has_columns=True,
         **_searched(values),
     )
     if document is not None:
         return _print_report(report, path, values)
-    parts = text.with_rest(report.answers(), report.originals(), passages)
+    parts = text.with_rest(report.texts(), report.originals(), passages)
     return _print_report(report, path, values, parts)
 
 
