@@ -274,11 +274,9 @@ class AlikeLines(NamedTuple):
 
     def only(self, asked: Sequence[int]) -> AlikeLines:
         """Some of the lines."""
-        return self._replace(
-            lines=[self.lines[at] for at in asked],
-            texts=[self.texts[at] for at in asked],
-            values=[self.values[at] for at in asked],
-        )
+        texts, values = self.texts, self.values
+        own = [texts[at] for at in asked], [values[at] for at in asked]
+        return AlikeLines(self.pattern, [self.lines[at] for at in asked], *own)
 
     def column(self, at: int) -> Sequence[int]:
         """The number at a place in each line."""
