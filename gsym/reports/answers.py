@@ -178,7 +178,7 @@ class Answers(Sequence[ReportFrame]):
             begin, end = span
             other, doubt = "", doubts[kind]
             if at in others:
-                other = f"; {self.folded[at]}" if at in self.folded else ""
+                other = f"; {self.folded[at]}" if self.folded.get(at) else ""
                 doubt = " [ambiguous]" if at in self.reasons else doubt
             last = f"{lines[end - 1]} ({places[kind]}+{offset:#x}{other}){doubt}"
             yield last if end - begin == 1 else ((*lines[begin : end - 1], last), ())

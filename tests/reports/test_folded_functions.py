@@ -100,7 +100,7 @@ def test_functions_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> 
     same = _function(0x1000, "same", [_function(0x1000, "same", path="other.c")])
     assert "one of same in app.c, same in other.c" in _answers(tmp_path, [same], 0x1004)
     same = _function(0x1000, "same", [_function(0x1000, "same")])
-    assert "one of" not in _answers(tmp_path, [same], 0x1004)
+    assert "(app+0x4)" in _answers(tmp_path, [same], 0x1004)
 
 
 def test_only_some_of_many_are_named(tmp_path: Path) -> None:
