@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.reports.passages import LongText
+from gsym.reports.symbolicate import symbolicate_text
 from tests.conftest import find_peer
 
 if TYPE_CHECKING:
@@ -55,7 +58,11 @@ def _answers(folder: Path, functions: Sequence[gsym.FunctionInfo], *at: int) -> 
             creator.add(each)
         creator.save(folder / "app.gsym")
     lines = [f"    #{n} 0x5550{each:x} (/x/app+{each:#x})" for n, each in enumerate(at)]
-    return str(gsym.symbolicate("\n".join(lines), source=folder))
+    given = LongText(BytesIO("\n".join(lines).encode()))
+    columns, _ = symbolicate_text(given, "", source=str(folder))
+    answer = str(gsym.symbolicate("\n".join(lines), source=folder))
+    assert str(columns) == answer
+    return answer
 
 
 FOLDED = _function(0x1000, "first", [_function(0x1000, "second")])
