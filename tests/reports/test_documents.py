@@ -83,3 +83,49 @@ def test_a_document_is_the_same_behind_the_prefix_of_a_log(
     assert any(isinstance(part, StackFrame) for part in alone.parts)
     assert behind.parts == alone.parts
     assert behind._replace(lines=alone.lines) == alone
+
+
+_XML = """<?xml version="1.0" encoding="iso-8859-1"?>
+<crash tool="a &amp; b">
+  <image name="/opt/app" base="0x5500000000" size="0x5000"/>
+  <image name="/opt/lib.so" base="0x7f00000000" size="0x5000"/>
+  <thread id="1">
+    <frame><pc>0x7f00001130</pc><file>caf\u00e9.c</file></frame>
+    <frame><pc>0x5500001140</pc></frame>
+  </thread>
+</crash>
+"""
+
+
+@pytest.mark.parametrize("end", ["</crash>\n", "</frame>\n  </thread>", "<pc>0x55"])
+def test_xml_is_read_by_its_structure_also_if_it_was_cut(end: str) -> None:
+    stack = parse_report(_XML[: _XML.rindex(end) + len(end)])
+    frames = [each for each in stack.parts if isinstance(each, StackFrame)]
+    found = [(stack.modules[each.module].path, each.address) for each in frames]
+    assert stack.form == "JSON or XML with addresses"
+    expected = [("/opt/lib.so", 0x1130), ("/opt/app", 0x1140)]
+    assert found == expected[: 1 + (end != "<pc>0x55")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "0x1">]><a><pc>&b;</pc></a>',
+        '<?xml version="1.0"?>\udcff<a/>',
+        '<?xml version="1.0"?>',
+        "<?xml no=1?><a>",
+        '<?xml version="1.0"?><a><pc>0x1</pc> & <pc>0x2</pc></a>',
+    ],
+)
+def test_other_xml_is_text(text: str) -> None:
+    stack = parse_report(text)
+    assert (*stack.parts, stack.form) == (text, "text without frames")
+
+
+@given(
+    st.text("<>/ab &;'=", max_size=60),
+    st.sampled_from(["", "</frame></stack></error></valgrindoutput>"]),
+)
+def test_any_xml_is_read(text: str, end: str) -> None:
+    begin = "<?xml version='1.0'?><valgrindoutput><error><stack><frame><ip>"
+    parse_report(f"{begin}{text}</ip>{end}")

@@ -1,8 +1,9 @@
-"""Reports that are JSON: decoding, and parts of them that may be of any type."""
+"""Reports that are JSON or XML: decoding, and parts that may be of any type."""
 
 from __future__ import annotations
 
 import json
+from itertools import islice
 
 from gsym.patterns import regex
 from gsym.reports.stacks.prefixes import prefix_size, text_of
@@ -10,29 +11,34 @@ from gsym.reports.stacks.prefixes import prefix_size, text_of
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
+    from xml.etree.ElementTree import Element
 
 # An object or array whose first line ends, or that goes on as JSON does.
 _BEGIN = regex(
     r"\s*(?:[{\[][ \t\r]*(?:\n|\Z)|\{\s*[\"}]|\[\s*(?:[\"{\[\]]|-?\d[\d.eE+-]*\s*,))"
 )
+_XML = regex(r"\s*<\?xml\s")
+_CUT = frozenset({3, 5, 6, 20})  # errors of expat at the end: no element, open parts
 _MOST_PREFIXED = 1 << 22  # characters of a document whose lines have prefixes
 
 
 def may_be_document(text: str, size: int) -> bool:
-    """Whether a text of a size begins as JSON does, or a short one after a prefix."""
-    if _BEGIN.match(text):
+    """Whether a text of a size begins as one does, or a short one after a prefix."""
+    if _BEGIN.match(text) or _XML.match(text):
         return True
     return size <= _MOST_PREFIXED and _BEGIN.match(text_of(text)) is not None
 
 
 def decode_document(text: str) -> Any:
-    """The JSON value of a report; None if it is another text.
+    """The value of a report that is JSON or XML; None if it is another text.
 
     Of two JSON texts (.ips) it is the second, if the first is one line. Each line may
     have the prefix of a log.
     """
     if not may_be_document(text, len(text)):
         return None
+    if _XML.match(text):
+        return _decode_xml(text)
     found = _decode_last(text)
     if found is None and len(text) <= _MOST_PREFIXED and prefix_size(text):
         found = _decode_last("\n".join(map(text_of, text.lstrip().split("\n"))))
@@ -60,3 +66,41 @@ def _decode(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def _decode_xml(text: str) -> Any:
+    """The root of XML, by its name, as JSON has it; see `_value`.
+
+    Of a text that was cut, open elements have the children that are whole. None: it is
+    not XML, or it has a document type, whose entities may be of any size.
+    """
+    from xml.etree.ElementTree import ParseError, XMLPullParser
+
+    if "<!DOCTYPE" in text:
+        return None
+    parser: XMLPullParser[Any] = XMLPullParser(("start",))
+    events: Any = parser.read_events()
+    try:
+        parser.feed(text.encode("utf-8", "replace").decode())
+        elements: list[Element] = [each for _, each in islice(events, 1)]
+        parser.close()
+    except ParseError as error:
+        if error.code not in _CUT:
+            return None
+    try:
+        return {each.tag: _value(each) for each in elements} or None
+    except RecursionError:
+        return None
+
+
+def _value(element: Element) -> Any:
+    """An object of the attributes and children of an element, or its text.
+
+    Children of one name are a list; empty ones, which may have been cut, are left out.
+    """
+    children: dict[str, list[Any]] = {}
+    for each in element:
+        if value := _value(each):
+            children.setdefault(each.tag, []).append(value)
+    several = ((tag, own if own[1:] else own[0]) for tag, own in children.items())
+    return {**element.attrib, **dict(several)} or (element.text or "").strip()

@@ -1,4 +1,4 @@
-"""Frames in JSON of any program, by structure.
+"""Frames in JSON and XML of any program, by structure.
 
 An object with an address is a frame. Its module is the one that it names, the one of
 that index or id, or the one whose range has the address. An object with a name and a
@@ -20,6 +20,7 @@ from gsym.model import UINT64_MAX
 from gsym.patterns import regex
 from gsym.reports.stacks.documents import as_list, as_object
 from gsym.reports.stacks.evidence import Line
+from gsym.reports.stacks.tokens import SOURCE
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -31,8 +32,12 @@ if TYPE_CHECKING:
 
     _Find = Callable[[int], Region | None]
 
-FORM = "JSON with addresses"
+FORM = "JSON or XML with addresses"
 _APPLE, _REQUEST = "Apple crash report (.ips)", "symbolication request"
+_VALGRIND = "valgrind XML"
+_OF_VALGRIND = "valgrindoutput"
+_PROGRAM = {"base": 0x108000, "size": 0x400000 - 0x108000}
+"""Where valgrind loads a program that can be moved."""
 _NAMED = (
     (_APPLE, ("usedImages", "threads")),
     ("minidump-stackwalk JSON", ("modules", "threads")),
@@ -93,6 +98,8 @@ _PAGE = 4096
 
 def form_of(report: Any) -> str:
     """The name of the form of decoded JSON."""
+    if _OF_VALGRIND in as_object(report):
+        return _VALGRIND
     for each in (report, as_object(report).get("json_dump")):
         for form, keys in _NAMED:
             if _has_lists(each, *keys):
@@ -109,6 +116,8 @@ def add_json_report(report: Any, stack: StackBuilder, region: _Find) -> None:
     form = form_of(report)
     if form == _REQUEST:
         report = _stacks_of_request(report, stack)
+    elif form == _VALGRIND:
+        report = _stacks_of_valgrind(as_object(report[_OF_VALGRIND]))
     _Walk(stack, region, form).add(report)
 
 
@@ -148,6 +157,43 @@ def _stacks_of_request(
             for frames in several
         ]
     return found
+
+
+def _stacks_of_valgrind(output: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The stacks of errors, threads and signals, under what is said of them."""
+    found: dict[str, list[Any]] = {}
+    programs: set[str] = set()
+    for kind in ("announcethread", "error", "fatal_signal"):
+        for number, each in enumerate(map(as_object, _several(output.get(kind)))):
+            what = each.get("what") or as_object(each.get("xwhat")).get("text")
+            what = what or each.get("signame") or f"thread {each.get('hthreadid')}"
+            title = f"{kind.replace('_', ' ')} {number}: {what}, stack"
+            found[title] = stacks = [
+                {"frames": [*map(_frame_of_valgrind, frames)]}
+                for stack in _several(each.get("stack"))
+                if (frames := _several(as_object(stack).get("frame")))
+            ]
+            programs.update(
+                frame["module"]
+                for stack in stacks
+                for frame in stack["frames"]
+                if (_number(frame["address"]) or 0) - _PROGRAM["base"]
+                in range(_PROGRAM["size"])
+            )
+    modules = [{"name": each, **_PROGRAM} for each in programs]
+    return {"modules": modules, **found}
+
+
+def _frame_of_valgrind(frame: Any) -> dict[str, str]:
+    keys = {"address": "ip", "module": "obj", "function": "fn"}
+    return {key: str(as_object(frame).get(tag, "")) for key, tag in keys.items()}
+
+
+def _several(value: Any) -> list[Any]:
+    """The elements of one name, of which there may be any number."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
 
 
 def _is_place(value: Any) -> bool:
@@ -208,6 +254,7 @@ class _Fields:
             key: value
             for key, value in self._item.items()
             if key and _NAME.fullmatch(key) and isinstance(value, str) and value
+            if not SOURCE.search(value)
         }
         best = (found[key] for word in _NAMES_BEST for key in found if word in key)
         return next(best, next(iter(found.values()), ""))
@@ -232,7 +279,8 @@ class _Walk:
     def __init__(self, stack: StackBuilder, region: _Find, form: str) -> None:
         self._stack = stack
         self._is_apple = form == _APPLE
-        self._is_sure = form in {_APPLE, _REQUEST}
+        self._is_adjusted = form == _VALGRIND  # all that are return addresses
+        self._is_sure = form in {_APPLE, _REQUEST, _VALGRIND}
         self._region = region
         self._loaded = Regions()
         self._lists: list[list[int]] = []  # modules of each list that has some
@@ -325,7 +373,9 @@ class _Walk:
         place = f"{address if address is not None else offset or 0:#x}"
         if self._is_sure:  # of the module and of what is a return address
             is_return = self._is_apple and at > 0
-            return options[0]._replace(text=symbol or place, is_return=is_return)
+            known = options[0]._replace(text=symbol or place, is_return=is_return)
+            is_moved = self._is_adjusted  # by a distance that named functions tell
+            return known._replace(symbol=symbol, may_return=True) if is_moved else known
         return options[0]._replace(
             text=symbol or place,
             others=tuple(options[1:]),

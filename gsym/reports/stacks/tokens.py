@@ -61,12 +61,13 @@ _PATH = regex(
     rf"|(?<![\w./\\])(?P<file>[\w.+~-]{{1,200}}?\.{_SUFFIX}(?:/[0-9a-fA-F]{{33,40}})?){_END}",
     re.IGNORECASE,
 )
-_SOURCE = regex(
+SOURCE = regex(
     r"(?:\.(?:[chm]|cc|cpp|cxx|c\+\+|hh|hpp|hxx|inl|inc|mm|rs|go|s|asm|d|f90|f|pas|adb|zig"
     r"|cuh?|cl|hip|swift|kt|java|scala|py|js|ts|rb|php|cs|fs|nim|cr|log|txt|json|xml|html|conf|pid"
     r"|core|dmp)|[\\/])$",
     re.IGNORECASE,
 )
+"""Found in the path of a source file, or another that is no module."""
 _CLOSING_TAG = regex(r"</[\w:-]+>")
 _TAG = regex(r"^<[\w-]+>(?=\w)|^.*\d:(?!:)")
 _WORD = r"(?P<word>[A-Za-z_](?:[\w.-]|\+(?=[+.-])|(?<=\+)\+){0,127})"
@@ -365,7 +366,7 @@ def _mentions(text: str) -> Iterator[Mention]:
     found = False
     for each in _PATH.finditer(text):
         path = each["quoted"] or each["path"] or each["file"]
-        if _SOURCE.search(path) or _CLOSING_TAG.match(text, each.start() - 1):
+        if SOURCE.search(path) or _CLOSING_TAG.match(text, each.start() - 1):
             continue
         found = True
         yield Mention(each.start(), each.end(), path, is_sure=True)
