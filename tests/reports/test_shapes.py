@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tracemalloc
-from itertools import count
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
@@ -14,6 +13,7 @@ from hypothesis import given, strategies as st
 from gsym.engine.native import ffi, lib
 from gsym.memory.stack_parts import StackFrame
 from gsym.reports.stacks.recognition import parse_report
+from gsym.reports.stacks.repeated_lines import NO_SHAPE
 from gsym.reports.stacks.shapes import Shapes
 
 if TYPE_CHECKING:
@@ -84,19 +84,16 @@ def lines(draw: st.DrawFn) -> list[str]:
     return [f"{template % row}\n" for row in draw(rows)]
 
 
-def each_alone(_: Shapes, several: Sequence[str]) -> list[bytes]:
-    """Keys of lines that are all of other shapes."""
-    return [next(COUNTER).to_bytes(8, "big") for _ in several]
-
-
-COUNTER = count()
+def each_alone(_: Shapes, several: Sequence[str]) -> list[int]:
+    """Numbers of lines that are all of other shapes."""
+    return [NO_SHAPE] * len(several)
 
 
 @given(lines())
 def test_what_is_known_of_a_line_is_right_for_others(several: list[str]) -> None:
     text = "".join(several)
     found = readings(text)
-    with patch.object(Shapes, "_keys", each_alone):
+    with patch.object(Shapes, "_numbers", each_alone):
         assert found == readings(text)
 
 

@@ -349,11 +349,72 @@ size_t gsym_text_find_heading(const char *text, size_t size);
 size_t gsym_text_find_address(const char *text, size_t size, size_t at,
                               const gsym_range *ranges, size_t count);
 
+/* ---- lines of reports ---------------------------------------------------------- */
+
 /* Write `size` bytes that are equal for lines which only differ in the values of numbers.
  * A byte that UTF-8 does not use replaces each digit of a number. Which one depends on
  * whether the number is decimal, on its case, and whether it begins with a letter, not 0x.
  * Numbers with digits of both cases are kept, as are those in a word that repeats. */
 void gsym_text_mask_numbers(const char *bytes, size_t size, uint8_t *masked_ret);
+
+/* Numbers keys, which are bytes, in the order of their first occurrence. */
+typedef struct gsym_line_keys gsym_line_keys;
+gsym_status gsym_line_keys_create(gsym_line_keys **keys_ret, gsym_error *error);
+void gsym_line_keys_destroy(gsym_line_keys *keys);
+
+/* Number the shapes of lines, by their texts with masked numbers, without the newline. Each
+ * line begins where the one before it ends. A line of more than `longest` bytes has the
+ * number UINT32_MAX. */
+gsym_status gsym_line_shapes(gsym_line_keys *keys, const char *text, size_t size,
+                             const uint64_t *ends, size_t count, size_t longest,
+                             uint32_t *shapes_ret, gsym_error *error);
+
+/* Digits in each of some lines, from its begin; other characters among them are skipped. */
+typedef struct gsym_line_digits {
+    uint32_t begin;
+    uint32_t end;
+    uint32_t radix;
+} gsym_line_digits;
+
+/* Two numbers of a line whose sum is an address; one number, if they are the same. */
+typedef struct gsym_line_sum {
+    uint32_t first;
+    uint32_t second;
+} gsym_line_sum;
+
+typedef struct gsym_line_region {
+    uint64_t start;
+    uint64_t last;
+    uint64_t address; /* of what is at `start`, in its module */
+} gsym_line_region;
+
+/* Lines of one shape, and what is to be read of them. The arrays of the caller have one
+ * item for each line, `values` one column for each number and then one for each sum. */
+typedef struct gsym_alike_lines {
+    const char *text;
+    uint64_t size;
+    const uint64_t *begins;
+    uint64_t count;
+    const gsym_line_digits *digits;
+    uint64_t digit_count;
+    const gsym_line_sum *sums;
+    uint64_t sum_count;
+    const gsym_range *words;
+    uint64_t word_count;
+    const gsym_line_region *regions[2]; /* each ascending; the first come first */
+    uint64_t region_counts[2];
+    const uint64_t *starts; /* where modules are known to start, ascending */
+    uint64_t start_count;
+    uint64_t context; /* lines of different contexts are of different kinds */
+    uint64_t *values; /* numbers, and the places of sums in their modules */
+    uint32_t *kinds;  /* equal for lines that mean the same but for their values */
+    uint8_t *placing; /* 1: the line may say where another module starts */
+} gsym_alike_lines;
+
+/* Read the numbers of lines, and number the kinds of lines by all that decides what these
+ * numbers mean: the context, words, regions, and which of the values are equal or 0. */
+gsym_status gsym_line_kinds(gsym_line_keys *keys, const gsym_alike_lines *lines,
+                            gsym_error *error);
 
 /* ---- text, as servers of Mozilla's symbolication API send it ------------------- */
 

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
     from gsym.memory.regions import Region, Regions
     from gsym.memory.stack_parts import Base, StackBuilder, StackModule
-    from gsym.reports.stacks.repeated_lines import Numbers
     from gsym.reports.stacks.tokens import Mention, Number, Offset, Tokens
+
+    Candidate = tuple[int, int, StackFrame]
+    """Start and end in a line of what may be a frame, and the frame."""
 
 FORM = "addresses"
 KERNEL = "vmlinux"
@@ -69,14 +71,6 @@ _IS_GLIBC = regex(r"(?:\S|^)(?:\([^()\s]*\))? ?\[0x[0-9a-fA-F]+\]|\(\+0x[0-9a-fA
 
 FORMS = frozenset({FORM, _GLIBC})
 """What the lines are called whose frames are found by evidence."""
-
-
-class Candidate(NamedTuple):
-    """Something that may be a frame, and its place in the line."""
-
-    start: int
-    end: int
-    frame: StackFrame
 
 
 class Surroundings(NamedTuple):
@@ -115,13 +109,11 @@ class Line:
     Attributes:
         is_written: Whether it has a number that is written as an address is.
         is_numbers: Whether it has nothing but numbers, which no module is named beside.
-        numbers: Those of all lines that are like it.
     """
 
     def __init__(self, text: str, like: Line | None = None) -> None:
         self.text = text
         self._like = like
-        self.numbers: Numbers | None = None
         self._parts: list[tuple[int, Tokens]] | None = None
         if like is not None:
             self.is_written: bool = like.is_written
@@ -129,11 +121,6 @@ class Line:
             return
         self.is_written = IS_WRITTEN_AS_ADDRESS.search(text) is not None
         self.is_numbers = _NO_SUMS.search(text) is None
-
-    @property
-    def like(self) -> Line:
-        """The first line that only differs in the values of its numbers."""
-        return self._like or self
 
     @property
     def parts(self) -> list[tuple[int, Tokens]]:
@@ -278,7 +265,7 @@ def candidates(
     for at, part in parts:
         if part.numbers or part.offsets:
             for start, end, frame in _Maker(part, around, usual).candidates():
-                yield Candidate(start + at, end + at, frame)
+                yield start + at, end + at, frame
 
 
 def modules_nearby(
@@ -435,7 +422,7 @@ class _Maker:
                 options.append(frame)
         made = self._made(number.start, number.end, options)
         if made is not None and number.is_counter:
-            return made._replace(frame=made.frame._replace(is_counter=True))
+            return *made[:2], made[2]._replace(is_counter=True)
         return made
 
     def _is_beside(self, number: Number) -> bool:
@@ -474,7 +461,7 @@ class _Maker:
         frame = kept[0]
         if number >= 0 or len(kept) > 1:
             frame = frame._replace(others=tuple(kept[1:]), ordinal=number)
-        return Candidate(start, end, frame)
+        return start, end, frame
 
     def _ordinal(self, end: int) -> int:
         """The number in its stack that a frame has which begins at a place, or -1."""

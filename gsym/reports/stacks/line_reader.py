@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import islice
+from bisect import bisect_left, bisect_right
+from itertools import accumulate, islice
 
 from gsym.memory.stack_parts import NO_MODULE, StackFrame
 from gsym.patterns import regex
@@ -16,16 +16,22 @@ from gsym.reports.stacks.tokens import BREAKS, pieces
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from gsym.memory.loaded import Loaded
     from gsym.memory.stack_parts import Base, LinePattern, StackBuilder, StackModule
     from gsym.reports.stacks.line_forms import FrameForm
-    from gsym.reports.stacks.repeated_lines import Meaning
+    from gsym.reports.stacks.repeated_lines import Meaning, Spans
     from gsym.reports.stacks.shapes import Cut, Shape
 
-    _Known = tuple[LinePattern, Sequence[int], int]
-    """What a line is: its frames, its numbers, and the number of its frame."""
+    _Read = tuple[
+        Sequence[LinePattern | tuple[()] | None],
+        Sequence[Sequence[int]],
+        Sequence[int],
+    ]
+    """Patterns of lines: () for text, None for a line that may be more; their numbers,
+    and the numbers of their frames in the stack, or -1."""
 
 _BLOCK = 4_096  # lines whose shapes are found at once
 _BLOCK_SIZE = 1 << 20  # characters of them, unless one line has more
@@ -88,8 +94,8 @@ class LineReader:
         Returns:
             The lines, cut where a program wrote several as one.
         """
-        for _, block in self._blocks(maps):
-            for line, shape in block:
+        for _, block, shapes in self._blocks(maps):
+            for line, shape in zip(block, shapes, strict=True):
                 if not self.images.add_described(line, shape):
                     self.images.add(evidence.Line(line))
         several = pieces(lines)
@@ -99,40 +105,43 @@ class LineReader:
     def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
         """Read all lines of a report, and of others that only say what is loaded."""
         several = self.place_images(lines, maps)
-        for start, block in self._blocks(several):
-            self._read_block(several, start, block)
+        for block in self._blocks(several):
+            self._read_block(several, *block)
 
     def _read_block(
-        self, lines: Sequence[str], start: int, block: Sequence[tuple[str, Shape]]
+        self,
+        lines: Sequence[str],
+        start: int,
+        block: Sequence[str],
+        shapes: Sequence[Shape],
     ) -> None:
         """Read a block of lines, those that are alike together."""
         images, stack = self._only_images, self._stack
-        places: dict[Shape, list[int]] = {}
-        for at, (_, shape) in enumerate(block):
-            if start + at not in images:
-                places.setdefault(shape, []).append(at)
+        places: dict[Shape, list[int]] = {each: [] for each in shapes}
+        for at, shape in enumerate(shapes, start):
+            if at not in images:
+                places[shape].append(at - start)
         left = {*places}  # shapes whose lines can be read together
-        known: list[_Known | None] = [None] * (len(block) + 1)
-        texts: set[int] = set()  # lines that are known to have no frame
+        known, texts = _nothing(len(block)), set[int]()  # those without a frame
         placed, turns, at = self.images.count, _MOST_TURNS, 0
         while at < len(block):
-            line, shape = block[at]
+            line, shape = block[at], shapes[at]
             if placed != self.images.count and turns > 0:
                 placed, turns = self.images.count, turns - 1
-                known, texts = [None] * len(known), set()
+                known, texts = _nothing(len(block)), set()
                 left = {*places} if turns > 0 else set()
             if shape.is_alike and shape in left and start + at not in images:
                 left.remove(shape)
                 asked = places[shape][bisect_left(places[shape], at) :]
-                found = self._meanings([block[each][0] for each in asked], shape)
-                several = [*zip(asked, found, strict=False)]
-                for each, meaning in several:
-                    known[each] = meaning or None
-                texts.update(each for each, meaning in several if meaning == ())
-            end = known.index(None, at)
-            is_first = shape.is_by_position and not self._position
+                found = self._meanings([block[each] for each in asked], shape)
+                texts.update(_add_known(known, asked, found))
+            end = known[0].index(None, at)
+            is_by_position = shape.usual and shape.usual[0].is_by_position
+            is_first = is_by_position and not self._position
             if end > at and not (is_first or stack.is_over):
-                self._add_alike(block[at:end], [*filter(None, known[at:end])])
+                run = slice(at, end)
+                columns = (column[run] for column in known)
+                self._add_alike(block[run], shapes[run], *columns)
                 at = end
                 continue
             if at in texts and not stack.is_over:
@@ -175,8 +184,8 @@ class LineReader:
 
     def _blocks(
         self, lines: Sequence[str]
-    ) -> Iterator[tuple[int, Sequence[tuple[str, Shape]]]]:
-        """Lines with their shapes, and the index of the first of each block."""
+    ) -> Iterator[tuple[int, Sequence[str], Sequence[Shape]]]:
+        """Index of the first line of each block, its lines and their shapes."""
         at = 0
         while at < len(lines):
             block = lines[at : at + _BLOCK]
@@ -184,24 +193,31 @@ class LineReader:
                 block = block[: len(block) // 2]
             self._block = self._shapes.of(block)
             self._block_end = at + len(block)
-            yield at, [*zip(block, self._block, strict=True)]
+            yield at, block, self._block
             at += len(block)
 
     def _read_images(self, lines: Sequence[str]) -> None:
         """Place all modules; remember the lines that do nothing else."""
-        most = self._stack.limits.line
         found = self._only_images = set[int]()
         described = 0
         others: list[tuple[int, evidence.Line]] = []
-        for start, block in self._blocks(lines):
-            for at, (line, shape) in enumerate(block, start):
-                described += bool(shape.frames and shape.is_interesting)
-                if len(line) > most:
+        for start, block, shapes in self._blocks(lines):
+            kinds = {*shapes}
+            if described < _FEW_FRAMES:
+                frames = {each for each in kinds if each.frames and each.is_interesting}
+                described += sum(each in frames for each in shapes)
+            asked = _may_place(block)
+            if any(each.images for each in kinds):
+                asked.update(at for at, each in enumerate(shapes) if each.images)
+            for at in sorted(asked):
+                line, shape = block[at], shapes[at]
+                if len(line) > self._stack.limits.line:
                     continue
                 if shape.images and self.images.add_described(shape.text(line), shape):
-                    found.add(at)
-                elif "000" in line and _MAY_PLACE.search(line):
-                    others.append((at, evidence.Line(shape.text(line), shape.first)))
+                    found.add(start + at)
+                elif _MAY_PLACE.search(line):
+                    own = evidence.Line(shape.text(line), shape.first)
+                    others.append((start + at, own))
         self._has_stack = described >= _FEW_FRAMES
         self.images.loaded.close()
         # What a form describes comes first, then lines of nothing else: they have ids.
@@ -225,75 +241,60 @@ class LineReader:
                 return
         self._add_text(line, shape)
 
-    def _meanings(
-        self, lines: Sequence[str], shape: Shape
-    ) -> Iterator[_Known | tuple[()] | None]:
-        """The meanings of lines of a shape that `is_alike`.
-
-        () for text, None for a line that may be more.
-        """
+    def _meanings(self, lines: Sequence[str], shape: Shape) -> _Read:
+        """Patterns, numbers and ordinals of lines of a shape that `is_alike`."""
         if shape.usual is not None:
-            yield from self._usual_meanings(lines, *shape.usual)
-            return
-        texts = [*map(shape.text, lines)]
-        several = self._repeated.meanings(texts, shape)
-        for text, meaning in zip(texts, several, strict=False):
-            if meaning is None:
-                yield None
-                continue
-            found, values = meaning
-            is_text = found is None or self._is_elsewhere(found, values, text)
-            yield () if found is None or is_text else (found.pattern, values, -1)
+            return self._usual_meanings(lines, shape, *shape.usual)
+        found, rows = self._repeated.meanings(lines, shape)
+        patterns = [each and each.pattern for each in found]
+        if self._has_stack and not self._process:
+            for at, (each, row) in enumerate(zip(found, rows, strict=True)):
+                if each and self._is_elsewhere(each, row, shape.text(lines[at])):
+                    patterns[at] = ()
+        return patterns, rows, [-1] * len(lines)
 
     def _usual_meanings(
-        self, lines: Sequence[str], cut: Cut, offset: slice
-    ) -> Iterable[_Known | None]:
-        """The meanings of lines of a usual form; None where no module is known."""
-        ordinals, symbols = [-1] * len(lines), [""] * len(lines)
-        if cut.number is not None:
-            ordinals = [int(each[cut.number]) for each in lines]
-        if cut.symbol is not None:
-            symbols = [each[cut.symbol] for each in lines]
-        returns = [bool(each) for each in ordinals]
-        if cut.is_return is not None:
-            returns = [cut.is_return] * len(lines)
-        values = [(int(each[offset], 16),) for each in lines]
-        kinds = [*zip(map(cut.module_of, lines), symbols, returns, strict=True)]
-        patterns = {kind: self._usual_pattern(cut, *kind) for kind in {*kinds}}
-        several = zip(map(patterns.__getitem__, kinds), values, ordinals, strict=True)
-        return [
-            None if pattern is None else (pattern, own, ordinal)
-            for pattern, own, ordinal in several
-        ]
+        self, lines: Sequence[str], shape: Shape, cut: Cut, spans: Spans
+    ) -> _Read:
+        """Patterns of lines of a usual form; None where no module is known."""
+        columns = self._repeated.columns(lines, shape, spans)
+        addresses, *others = columns.numbers
+        ordinals = others[0] if others else [-1] * len(lines)
+        patterns: dict[int, LinePattern | None] = {}
+        for at, kind in columns.firsts():
+            is_return = ordinals[at] != 0 if cut.is_return is None else cut.is_return
+            patterns[kind] = self._usual_pattern(cut, lines[at], is_return)
+        found = [*map(patterns.__getitem__, columns.kinds)]
+        return found, [*zip(addresses, strict=True)], ordinals
 
     def _usual_pattern(
-        self, cut: Cut, named: object, symbol: str, is_return: bool
+        self, cut: Cut, line: str, is_return: bool
     ) -> LinePattern | None:
-        """The frame of a line of a usual form; None if the module is not known."""
-        number, form = cut.modules.get(named), cut.form
+        number, form = cut.modules.get(cut.module_of(line)), cut.form
         if number is None:
             return None
-        base = form.base
-        frame = StackFrame(
-            "", number, 0, base, is_return, symbol, may_be_exact=is_return
-        )
+        names = form.base, is_return, cut.text("symbol", line)
+        frame = StackFrame("", number, 0, *names, may_be_exact=is_return)
         if self._is_weak(frame, form):
             return None
         return self._stack.pattern(frame, form.form, (cut.start, cut.end))
 
     def _add_alike(
-        self, block: Sequence[tuple[str, Shape]], known: Sequence[_Known]
+        self,
+        block: Sequence[str],
+        shapes: Sequence[Shape],
+        patterns: Sequence[LinePattern],
+        rows: Sequence[Sequence[int]],
+        ordinals: Sequence[int],
     ) -> None:
         """Add lines that follow one another, and of which all is known."""
-        patterns, values, ordinals = zip(*known, strict=True)
-        own = range(self._position, self._position + len(known))
-        places = [
-            at if each < 0 else each for at, each in zip(own, ordinals, strict=True)
-        ]
-        texts = [line for line, _ in block]
-        self._stack.add_lines(texts, patterns, values, places)
-        self._position += len(known)
-        before = (each for each in reversed(block) if each[1].usual is None)
+        if min(ordinals) < 0:
+            own = enumerate(ordinals, self._position)
+            ordinals = [at if each < 0 else each for at, each in own]
+        self._stack.add_lines(block, patterns, rows, ordinals)
+        self._position += len(block)
+        several = zip(reversed(block), reversed(shapes), strict=True)
+        before = (each for each in several if each[1].usual is None)
         self._before = (*islice(before, 4), *self._before)[:4]
 
     def _is_elsewhere(self, found: Meaning, values: Sequence[int], text: str) -> bool:
@@ -340,7 +341,7 @@ class LineReader:
             if form.whole:
                 self._position = 0
             for frame, cut in found:
-                number = self._position if cut.number is None else frame.ordinal
+                number = frame.ordinal if "number" in cut.places else self._position
                 self._stack.add_text(line[end : cut.start])
                 self._stack.add_frame(frame, form.form, number)
                 self._position += 1
@@ -413,7 +414,7 @@ class LineReader:
                 return None, ()
         if line.is_plain(self._around) or not shape.first.parts:
             return None, ()
-        found = self._repeated.meaning(text, shape, usual)
+        found = self._repeated.meaning(lines[at], shape, usual)
         shape.is_alike = shape.may_be_alike()
         return found
 
@@ -429,21 +430,20 @@ class LineReader:
 
     def _frame(self, line: str, plain: str, cut: Cut) -> StackFrame | None:
         """The frame that a line has; None if its module cannot be told."""
-        form = cut.form
-        if cut.reason is not None:
-            self._add_reason(plain[cut.reason])
-        ordinal = self._position if cut.number is None else int(plain[cut.number])
+        form, places = cut.form, cut.places
+        self._add_reason(cut.text("reason", plain))
+        ordinal = int(cut.text("number", plain) or self._position)
         is_return = cut.is_return
         if is_return is None:
             is_return = ordinal > 0
-        symbol = "" if cut.symbol is None else plain[cut.symbol]
-        plus = None if cut.plus is None else _plus(plain[cut.plus])
+        symbol = cut.text("symbol", plain)
+        plus = _plus(cut.text("plus", plain)) if "plus" in places else None
         named = self._named(plain, cut)
         place: tuple[int, int, Base] | None = None
-        if cut.offset is not None and named is not None:
-            place = named, int(plain[cut.offset], 16), form.base
-        elif cut.address is not None and cut.offset is None:
-            address = hex_number(plain[cut.address])
+        if "offset" in places and named is not None:
+            place = named, int(plain[places["offset"]], 16), form.base
+        elif "address" in places and "offset" not in places:
+            address = hex_number(plain[places["address"]])
             place = self._placed(address, is_return, form.base, named)
             if place is None and symbol:  # without a name either, it may be any number
                 place = NO_MODULE, address, form.base
@@ -454,7 +454,7 @@ class LineReader:
         if place is None:
             return None
         number, address, base = place
-        size = None if cut.size is None else hex_number(plain[cut.size]) or None
+        size = hex_number(cut.text("function_size", plain)) or None
         stack = self._stack
         may_return = form.returns == "none" or (
             form.has_heading and not stack.has_heading
@@ -473,7 +473,7 @@ class LineReader:
             return cut.modules[key]
         groups = {name: plain[place] for name, place in cut.named.items()}
         module = self.images.module_of(groups, cut.form.module)
-        if cut.address is None or cut.offset is not None:
+        if "address" not in cut.places or "offset" in cut.places:
             module = module or self._chosen
         if len(cut.modules) >= _MOST_NAMED:
             cut.modules.clear()
@@ -512,6 +512,33 @@ class LineReader:
     def _add_reason(self, reason: str | None) -> None:
         if reason and not self._stack.reason:
             self._stack.reason = reason.strip()
+
+
+def _nothing(count: int) -> tuple[list[Any], ...]:
+    """Columns as of `_Read` for lines that were not read, and for one line more."""
+    return [None] * (count + 1), [()] * count, [-1] * count
+
+
+def _add_known(
+    known: Sequence[list[Any]], asked: Sequence[int], found: _Read
+) -> Sequence[int]:
+    """Add what lines are; those that have no frame."""
+    for column, own in zip(known, found, strict=True):
+        for at, each in zip(asked, own, strict=True):
+            column[at] = each
+    texts = [at for at in asked if known[0][at] == ()] if () in found[0] else []
+    for at in texts:
+        known[0][at] = None
+    return texts
+
+
+def _may_place(lines: Sequence[str]) -> set[int]:
+    """Indexes of lines that may have the start of a module."""
+    found = [each.start() for each in _MAY_PLACE.finditer("".join(lines))]
+    if not found:
+        return set()
+    ends = [*accumulate(map(len, lines))]
+    return {bisect_right(ends, at) for at in found}
 
 
 def _plus(digits: str) -> int:

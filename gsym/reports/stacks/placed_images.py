@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
+
+from gsym.engine.native import ffi
 from gsym.memory.regions import Region, Regions
 from gsym.memory.stack_parts import (
     NO_MODULE,
@@ -15,7 +18,8 @@ from gsym.model import UINT64_MAX
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from typing import Any
 
     from gsym.memory.loaded import Loaded
     from gsym.memory.stack_parts import Base, StackBuilder, StackModule
@@ -45,6 +49,9 @@ class PlacedImages:
         self._first: dict[int, int] = {}  # by module: where the start of its file is
         self._known_starts: set[int] = set()
         self._images_read = 0
+        self._placed: tuple[int, int, object] = 0, 0, None  # of which there are
+        self._tables: list[Any] = []
+        self._starts = array("Q")
 
     def place(self, module: StackModule, start: int) -> None:
         """Place a module at an address of the process."""
@@ -81,10 +88,6 @@ class PlacedImages:
         """Count of the known starts."""
         return len(self._known_starts)
 
-    def is_known(self, start: int) -> bool:
-        """Whether it is known what starts at an address."""
-        return start in self._known_starts
-
     def find(self, address: int) -> Region | None:
         """The part of a region from an address on, as far as is known."""
         region, process = self.loaded.region(address), self._process
@@ -97,24 +100,22 @@ class PlacedImages:
             module=self._stack.number(process.modules[region.module])
         )
 
-    def places_of(
-        self, addresses: Sequence[int]
-    ) -> tuple[Sequence[object], Sequence[int]]:
-        """Facts that tell the region of each address, and its place in its module."""
-        loaded = self.loaded
-        region = loaded.covering(addresses[0])
-        if self._process is None:
-            if not loaded.regions or max(addresses) < loaded.regions[0].start:
-                return [None] * len(addresses), [0] * len(addresses)
-            if region is not None and _are_in(region, addresses):
-                by = region.address - region.start
-                places = [(each + by) & UINT64_MAX for each in addresses]
-                return [(region.module, *region[5:])] * len(addresses), places
-        several = map(self.find, addresses)
-        found = [it if it and it.module != NO_MODULE else None for it in several]
-        # What is found begins at the address; all else is alike in a region.
-        kinds = [it and (it.module, *it[5:]) for it in found]
-        return kinds, [0 if it is None else it.address for it in found]
+    def set_places(self, lines: Any) -> None:
+        """Let the engine know where modules are, for some lines that it reads."""
+        regions, process = self.loaded.regions, self._process
+        placed = len(self._known_starts), len(regions), regions
+        if self._placed != placed:
+            several = regions, [] if process is None else process.regions
+            self._tables = [
+                ffi.new("gsym_line_region[]", [*map(_line_region, own)])
+                for own in several
+            ]
+            self._starts = array("Q", sorted(self._known_starts))
+            self._placed = placed
+        lines.regions = self._tables
+        lines.region_counts = [*map(len, self._tables)]
+        lines.starts = ffi.from_buffer("uint64_t[]", self._starts)
+        lines.start_count = len(self._starts)
 
     def find_for(self, address: int, module: StackModule | None) -> Region | None:
         """The part for a frame in a module; None if it cannot be there."""
@@ -166,10 +167,10 @@ class PlacedImages:
         self.loaded.add(Region(start, end, number, 0, first, base))
 
 
-def _are_in(region: Region, addresses: Sequence[int]) -> bool:
-    """Whether a region of a known module covers all addresses."""
-    is_known = region.module != NO_MODULE
-    return is_known and region.start <= min(addresses) and max(addresses) < region.end
+def _line_region(region: Region) -> tuple[int, int, int]:
+    """A region as the engine has it."""
+    last = min(region.end - 1, UINT64_MAX)
+    return region.start, last, region.address & UINT64_MAX
 
 
 def hex_number(digits: str | None) -> int:

@@ -1,68 +1,158 @@
 """Candidates for frames in lines that repeat, of which only the numbers differ.
 
-Stacks have many such lines. What one of them may mean is found once; of the others only
-the numbers are read.
+Stacks have many such lines. The engine reads their numbers as columns and tells which
+lines are of one kind; what these mean is found once.
 """
 
 from __future__ import annotations
 
-from itertools import chain, combinations, pairwise, repeat
-from operator import add, eq, itemgetter
+from array import array
+from itertools import accumulate, pairwise
 
+from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.memory.stack_parts import LinePattern, Reading
 from gsym.patterns import regex
 from gsym.records import NamedTuple
-from gsym.reports.stacks.evidence import (
-    SAYS_NOTHING,
-    Line,
-    candidates,
-    may_be_start,
-)
+from gsym.reports.stacks.evidence import SAYS_NOTHING, Line, candidates
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
 
-    from gsym.memory.regions import Region
     from gsym.memory.stack_parts import StackFrame
-    from gsym.reports.stacks.evidence import Candidate, Surroundings
+    from gsym.reports.stacks.evidence import Surroundings
     from gsym.reports.stacks.placed_images import PlacedImages
     from gsym.reports.stacks.shapes import Shape
-    from gsym.reports.stacks.tokens import Tokens
 
-    Facts = Iterable[object]
-    """What is known of each of some lines."""
     _Part = tuple[int, int, tuple[Reading, ...]]
 
 _MOST_KEPT = 3 << 21  # bytes
-_KEY_SIZE = 1_024  # bytes that the facts of a line take beside its text
+_KIND_SIZE = 1_024  # bytes that a kind takes beside the text of its line
 _MEANING_SIZE = 2_048  # bytes that a meaning takes
-_IN_PAGE = 4095
 _DIGIT = regex(r"\d")
 
+NO_SHAPE = (1 << 32) - 1
+"""The number of the shape of a line that is too long."""
 
-class _Value(int):
-    """A number, or the sum of two, and their places among the numbers of a line."""
 
-    at: tuple[int, ...]
+class Columns(NamedTuple):
+    """Numbers of some lines, and which lines mean the same.
 
-    @classmethod
-    def of(cls, value: int, *at: int) -> _Value:
-        """The number with its places."""
-        made = cls(value)
-        made.at = at
-        return made
+    Attributes:
+        numbers: Columns of numbers, and of the places of sums in their modules.
+        kinds: Numbers that are equal for lines which mean the same.
+        placing: Which may say where a module is that is not known: 1, or 0.
+    """
 
-    def __add__(self, other: int) -> _Value:
-        at = other.at if isinstance(other, _Value) else ()
-        return _Value.of(int(self) + int(other), *self.at, *at)
+    numbers: Sequence[Sequence[int]]
+    kinds: Sequence[int]
+    placing: bytearray
+
+    def firsts(self) -> Iterator[tuple[int, int]]:
+        """The first line of each kind, and the kind."""
+        return ((self.kinds.index(kind), kind) for kind in dict.fromkeys(self.kinds))
+
+    def rows(self) -> Sequence[Sequence[int]]:
+        """The numbers of each line."""
+        rows = [*zip(*self.numbers, strict=True)]
+        return rows or [()] * len(self.kinds)
+
+
+class Spans(NamedTuple):
+    """Places in each of some lines that only differ in their numbers, in bytes.
+
+    Attributes:
+        digits: Start and end of each number, and its base.
+        words: Start and end of each text that tells what they mean.
+        sums: Indexes of two numbers whose sum is an address, or twice that of one.
+    """
+
+    digits: Sequence[tuple[int, int, int]]
+    words: Sequence[tuple[int, int]]
+    sums: Sequence[tuple[int, int]] = ()
+
+
+class LineKeys:
+    """Numbers the shapes of lines, or their kinds, in the order of their occurrence."""
+
+    def __init__(self) -> None:
+        create, destroy = lib.gsym_line_keys_create, lib.gsym_line_keys_destroy
+        self._keys = new_object("line_keys", create, destroy)
+
+    def shapes(self, lines: Sequence[str], longest: int) -> Sequence[int]:
+        """Numbers that are equal for lines of one shape.
+
+        `NO_SHAPE` for those of more than *longest* bytes.
+        """
+        text, begins = _joined(lines)
+        found, error = array("I", bytes(4 * len(lines))), new_error()
+        status = lib.gsym_line_shapes(
+            *(self._keys, text, len(text), ffi.from_buffer("uint64_t[]", begins) + 1),
+            *(len(lines), longest, ffi.from_buffer("uint32_t[]", found), error),
+        )
+        check(status, error)
+        return found
+
+    def columns(
+        self,
+        lines: Sequence[str],
+        spans: Spans,
+        context: int,
+        place: Callable[[Any], None] | None = None,
+    ) -> Columns:
+        """The numbers of lines, and their kinds.
+
+        Args:
+            lines: The lines, without colours.
+            spans: What is read.
+            context: Lines of different contexts are of different kinds.
+            place: Lets the engine know where modules are.
+        """
+        text, begins = _joined(lines)
+        count, width = len(lines), len(spans.digits) + len(spans.sums)
+        values = array("Q", bytes(8 * count * width))
+        kinds, placing = array("I", bytes(4 * count)), bytearray(count)
+        job, error = ffi.new("gsym_alike_lines *"), new_error()
+        source = ffi.from_buffer("char[]", text)
+        job.text, job.size, job.count, job.context = source, len(text), count, context
+        kept = [  # as long as the job
+            ffi.new("gsym_line_digits[]", spans.digits),
+            ffi.new("gsym_range[]", spans.words),
+            ffi.new("gsym_line_sum[]", spans.sums),
+            ffi.from_buffer("uint64_t[]", begins),
+            ffi.from_buffer("uint64_t[]", values),
+            ffi.from_buffer("uint32_t[]", kinds),
+            ffi.from_buffer("uint8_t[]", placing),
+        ]
+        job.digits, job.words, job.sums, job.begins = kept[:4]
+        job.values, job.kinds, job.placing = kept[4:]
+        job.digit_count, job.word_count, job.sum_count = map(len, spans)
+        if place is not None:
+            place(job)
+        check(lib.gsym_line_kinds(self._keys, job, error), error)
+        numbers = [values[at : at + count] for at in range(0, len(values), count or 1)]
+        return Columns(numbers, kinds, placing)
+
+
+def _joined(lines: Sequence[str]) -> tuple[bytes, array[int]]:
+    """The bytes of lines; where each begins, and the last one ends."""
+    text = "".join(lines)
+    joined = encoded(text)
+    sizes = lines if len(text) == len(joined) else map(encoded, lines)
+    return joined, array("Q", accumulate(map(len, sizes), initial=0))
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a text, also of one that no UTF-8 has."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 class Numbers:
     """The numbers in lines of one shape.
 
     Args:
-        first: One of the lines.
+        shape: The shape.
 
     Attributes:
         are_apart: Whether all else in the lines is known without them.
@@ -72,44 +162,44 @@ class Numbers:
         has_words: Whether other texts than names of modules tell of the frames, too.
     """
 
-    def __init__(self, first: Line) -> None:
+    def __init__(self, shape: Shape) -> None:
+        first = shape.first
         self.says_nothing: bool = SAYS_NOTHING.search(first.text) is not None
-        self._places: list[tuple[slice, int]] = []  # and the base of its digits
-        self._sums: list[tuple[int, ...]] = []  # as in `_Value.at`
+        self._digits: list[tuple[int, int, int]] = []  # start, end and base
+        sums: list[tuple[int, int]] = []
         names: list[tuple[int, int]] = []
-        ids: list[slice] = []
+        others: list[tuple[int, int]] = []
         for start, part in first.parts:
             for number in part.numbers:
-                self._sums.append((self._add(start, number.start, number.end, 16),))
+                at = self._add(start, number.start, number.end, 16)
+                sums.append((at, at))
             for offset in part.offsets:
                 base = -1
                 if offset.base is not None:
                     base = self._add(start, offset.base.start, offset.base.end, 16)
+                place = offset.digits(part.text)
+                others.append((start + place[1], start + offset.end))  # with a size
                 for radix in (10, 16)[-len(offset.values) :]:
-                    at = self._add(start, *offset.digits(part.text), radix)
+                    at = self._add(start, *place, radix)
                     if base >= 0:
-                        self._sums.append((base, at))
+                        sums.append((base, at))
                 begin = start + offset.start
                 names += [(begin, begin + len(offset.name))] if offset.name else []
             names += ((start + each.start, start + each.end) for each in part.mentions)
-            ids.append(slice(start + part.id_at[0], start + part.id_at[1]))
-        spans = sorted({(each.start, each.stop) for each, _ in self._places})
-        ends = [0, *(end for _, end in spans)]
-        begins = [*(begin for begin, _ in spans), len(first.text)]
-        self._radixes = [radix for _, radix in self._places]
-        digits = [place for place, _ in self._places]
-        # Then names, and what is between numbers; of several places, the texts are a
-        # tuple.
-        words = [*(slice(*each) for each in names), *ids]
-        self._words = len(digits) + len(words)
-        places = [*digits, *words, *map(slice, ends, begins)]
-        self._take: Callable[[str], tuple[str, ...]] = itemgetter(slice(0, 0), *places)
-        self._is_grouped = any(set("`$") & set(first.text[each]) for each in digits)
+            others.append((start + part.id_at[0], start + part.id_at[1]))
+        places = sorted({each[:2] for each in self._digits})
         self.are_apart: bool = all(
             end <= begin or stop <= start
             for begin, stop in names
-            for start, end in spans
-        ) and all(one[1] <= other[0] for one, other in pairwise(spans))
+            for start, end in places
+        ) and all(one[1] <= other[0] for one, other in pairwise(places))
+        digits = [(*shape.bytes_of(*each[:2]), each[2]) for each in self._digits]
+        words = [shape.bytes_of(*each) for each in (*names, *others)]
+        # What is between numbers matters where other words than names do.
+        ends = [0, *(end for _, end in places)]
+        begins = [*(begin for begin, _ in places), len(first.text)]
+        between = [shape.bytes_of(*each) for each in zip(ends, begins, strict=True)]
+        self._spans = Spans(digits, words, sums), Spans(digits, words + between, sums)
         self.has_words: bool = False
         used = [part for _, part in first.parts if part.numbers or part.offsets]
         sure = (any(each.is_sure for each in part.mentions) for part in used)
@@ -120,138 +210,42 @@ class Numbers:
         self._has_range = any(part.has_range for _, part in first.parts)
 
     def _add(self, at: int, start: int, end: int, radix: int) -> int:
-        self._places.append((slice(at + start, at + end), radix))
-        return len(self._places) - 1
+        self._digits.append((at + start, at + end, radix))
+        return len(self._digits) - 1
 
-    def read(self, texts: Sequence[str]) -> tuple[list[Sequence[int]], list[Facts]]:
-        """The numbers of lines as columns; what is equal in them, and texts."""
-        count = len(self._radixes)
-        _, *columns = zip(*map(self._take, texts), strict=True)
-        digits: Sequence[Sequence[str]] = columns[:count]
-        if self._is_grouped:
-            digits = [
-                [each.replace("`", "").removeprefix("$") for each in column]
-                for column in digits
-            ]
-        values: list[Sequence[int]] = [
-            [int(each, radix) for each in column]
-            for column, radix in zip(digits, self._radixes, strict=True)
-        ]
-        same = [
-            () if len({*row}) == count else tuple(map(row.index, row))
-            for row in zip(*values, strict=True)
-        ]
-        if not same:
-            same = [()] * len(texts)
-        last = None if self.has_words else self._words
-        return values, [same, *columns[count:last]]
+    @property
+    def spans(self) -> Spans:
+        """Places that the engine reads in each line."""
+        return self._spans[self.has_words]
 
-    def are_in(self, names: Iterable[str], text: str) -> bool:
-        """Whether a name of a line has one of its numbers."""
-        digits = [text[each] for each, _ in self._places]
-        return any(each in name for name in names for each in digits)
-
-    def placing(
-        self,
-        count: int,
-        values: Sequence[Sequence[int]],
-        is_known: Callable[[int], bool],
-    ) -> Collection[int]:
-        """Indexes of lines that may say where a module starts that is not known.
-
-        Args:
-            count: How many lines there are.
-            values: The columns of their numbers.
-            is_known: Whether a module is known to start at an address.
-        """
+    def placing(self, columns: Columns) -> Sequence[int]:
+        """For each line whether it may say where a module is that is not known."""
         if self._has_range or not self._names_module:
-            return range(count if self._has_range else 0)
-        several = [*values]
-        for one, other in combinations(values, 2):
-            pairs = zip(one, other, strict=True)
-            several.append([abs(first - second) for first, second in pairs])
-        starts = {each for own in several for each in own if not each & _IN_PAGE}
-        new = {each for each in starts if may_be_start(each) and not is_known(each)}
-        if not new:
-            return ()
-        return {at for own in several for at, each in enumerate(own) if each in new}
+            return [self._has_range] * len(columns.kinds)
+        return columns.placing
 
-    def place(
-        self, values: list[Sequence[int]], images: PlacedImages
-    ) -> Iterator[Facts]:
-        """Append the places of numbers in modules to these; what else is known of them.
-
-        Args:
-            values: The columns of the numbers of lines.
-            images: Where modules are.
-        """
-        for several in self._sums:
-            last = column = values[several[-1]]
-            first = values[several[0]]
-            if len(several) > 1:
-                column = [*map(add, first, last)]
-            regions, places = images.places_of(column)
-            values.append(places)
-            yield [not each & _IN_PAGE and may_be_start(each) for each in first]
-            yield regions
-            yield map(eq, places, last)
-
-    def marked(self, line: Line) -> Iterator[tuple[int, Tokens]]:
-        """The parts of a line, the numbers with their places."""
-        at = 0
-
-        def mark(value: int) -> _Value:
-            nonlocal at
-            at += 1
-            return _Value.of(value, at - 1)
-
-        for start, part in line.parts:
-            numbers = [each._replace(value=mark(each.value)) for each in part.numbers]
-            offsets = []
-            for each in part.offsets:
-                base = each.base and each.base._replace(value=mark(each.base.value))
-                values = tuple(map(mark, each.values))
-                offsets.append(each._replace(base=base, values=values))
-            marked = part._replace(numbers=tuple(numbers), offsets=tuple(offsets))
-            yield start, marked
-
-    def region(self, around: Surroundings) -> Callable[[int], Region | None]:
-        """Finds regions of marked numbers, with the places of the addresses in them."""
-
-        def region(value: int) -> Region | None:
-            found = around.region(int(value))
-            if found is None or not isinstance(value, _Value):
-                return found
-            at = len(self._places) + self._sums.index(value.at)
-            return found._replace(address=_Value.of(found.address, at))
-
-        return region
+    def tell(self, frames: Sequence[StackFrame], row: Sequence[int], text: str) -> bool:
+        """Whether a name or an ordinal of a line may be of one of its numbers."""
+        digits = [text[start:end] for start, end, _ in self._digits]
+        own = row[: len(digits)]
+        return any(
+            each.ordinal in own or any(one in each.symbol for one in digits)
+            for each in frames
+        )
 
 
 class Meaning(NamedTuple):
-    """The frames that may be in lines of one shape.
+    """The frames that may be in lines of one kind.
 
     Attributes:
         found: Start, end and readings of all that may be frames.
         pattern: Those that do not overlap.
+        is_alone: Whether other lines of the kind may have others.
     """
 
     found: Sequence[_Part]
     pattern: LinePattern
-
-
-class _Kept(dict[object, "Meaning | None"]):
-    """Values that are kept, and forgotten when they have many bytes."""
-
-    _size = 0
-
-    def keep(self, key: object, value: Meaning | None, size: int) -> None:
-        """Keep a value that has so many bytes with its key."""
-        self._size += size
-        if self._size > _MOST_KEPT:
-            self.clear()
-            self._size = size
-        self[key] = value
+    is_alone: bool
 
 
 class RepeatedLines:
@@ -264,137 +258,136 @@ class RepeatedLines:
 
     def __init__(self, around: Surroundings, images: PlacedImages) -> None:
         self._around, self._images = around, images
-        self._known: _Kept = _Kept()
-        self._distinct: _Kept = _Kept()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all that was found."""
+        self._keys = LineKeys()
+        self._contexts: dict[object, int] = {}
+        self._known: dict[int, Meaning | None] = {}  # by kind
+        self._distinct: dict[object, Meaning] = {}
+        self._size = 0  # bytes of those
+
+    def columns(
+        self, lines: Sequence[str], shape: Shape, spans: Spans, near: Sequence[int] = ()
+    ) -> Columns:
+        """The columns of lines of a shape; *near* is as of `evidence.candidates`."""
+        if self._size > _MOST_KEPT:
+            self.forget()
+        key = shape.first, len(spans.words), near, len(self._around.loaded.regions)
+        context = self._contexts.setdefault(key, len(self._contexts))
+        if shape.has_colours:
+            lines = [*map(shape.plain, lines)]
+        return self._keys.columns(lines, spans, context, self._images.set_places)
 
     def meaning(
-        self, text: str, shape: Shape, usual: Callable[[], Iterable[int]]
+        self, line: str, shape: Shape, usual: Callable[[], Iterable[int]]
     ) -> tuple[Meaning | None, Sequence[int]]:
         """The meaning of a line, if it may have frames, and its numbers.
 
         Args:
-            text: Its text.
+            line: The line.
             shape: Its shape.
             usual: Returns the modules that the lines around it name.
         """
-        first = shape.first
-        numbers = first.numbers
-        if numbers is None:
-            numbers = first.numbers = Numbers(first)
-        values, facts = numbers.read((text,))
-        if numbers.placing(1, values, self._images.is_known):
-            self._images.add(Line(text, first))
+        self._size += len(line)
+        numbers = shape.numbers
+        if any(numbers.placing(self.columns([line], shape, numbers.spans))):
+            self._images.add(Line(shape.text(line), shape.first))
         near = () if numbers.has_sure or numbers.says_nothing else tuple(usual())
-        ((found, own),) = self._meanings((text,), shape, near, values, facts)
-        return found, own
+        (found,), columns = self._meanings([line], shape, near)
+        return found, columns.rows()[0]
 
     def meanings(
-        self, texts: Sequence[str], shape: Shape
-    ) -> Iterator[tuple[Meaning | None, Sequence[int]] | None]:
-        """The values of `meaning` for lines of a shape that `is_alike`.
+        self, lines: Sequence[str], shape: Shape
+    ) -> tuple[Sequence[Meaning | tuple[()] | None], Sequence[Sequence[int]]]:
+        """The meanings of lines of a shape that `is_alike`, and their numbers.
 
-        None: the line may say where a module is.
+        () for a line without frames, None for one that may say where a module is.
         """
-        numbers = shape.first.numbers
-        if numbers is None:
-            return
-        values, facts = numbers.read(texts)
-        placing = numbers.placing(len(texts), values, self._images.is_known)
-        found = self._meanings(texts, shape, (), values, facts)
-        for at, each in enumerate(found):
-            yield None if at in placing else each
+        found, columns = self._meanings(lines, shape)
+        several = zip(found, shape.numbers.placing(columns), strict=True)
+        known = [None if is_placing else each or () for each, is_placing in several]
+        return known, columns.rows()
 
     def _meanings(
-        self,
-        texts: Sequence[str],
-        shape: Shape,
-        near: Sequence[int],
-        values: list[Sequence[int]],
-        facts: list[Facts],
-    ) -> Iterator[tuple[Meaning | None, Sequence[int]]]:
-        around, first, numbers = self._around, shape.first, shape.first.numbers
-        count = len(values)
-        if numbers is None or numbers.says_nothing:
-            yield from zip(repeat(None), texts, strict=False)
-            return
-        has_words = numbers.has_words
-        columns = [*map(list, chain(facts, numbers.place(values, self._images)))]
-        rows = zip(*values, strict=True) if values else repeat(())
-        like = first, near, len(around.loaded.regions)
-        # Few of the facts differ in lines that follow one another.
-        varying = [own for own in columns if len(own) > 1 and len({*own}) > 1]
-        kinds = zip(*varying, strict=True) if varying else repeat(())
-        of_kind: dict[object, Meaning | None] = {}
-        lines = zip(texts, rows, kinds, strict=False)
-        for at, (text, own, kind) in enumerate(lines):
-            if kind in of_kind:
-                yield of_kind[kind], own
-                continue
-            place = like, tuple([each[at] for each in columns])
-            if place in self._known:
-                of_kind[kind] = self._known[place]
-                yield of_kind[kind], own
-                continue
-            line = Line(text, first)
-            if not numbers.are_apart:
-                found = candidates(line.parts, around, near)
-                yield self._meaning(shape, found, len(own)), own
-                continue
-            marked = around._replace(region=numbers.region(around))
-            found = candidates(numbers.marked(line), marked, near)
-            known = self._meaning(shape, found, len(own))
-            several = () if known is None else (each[2] for each in known.found)
-            frames = [each.frame for each in chain.from_iterable(several)]
-            # All else that differs in lines of a shape has digits.
-            if any(each.ordinal >= 0 or _DIGIT.search(each.symbol) for each in frames):
-                numbers.has_words = True
-            if not (
-                has_words != numbers.has_words
-                or any(each.ordinal in own[:count] for each in frames)
-                or numbers.are_in((each.symbol for each in frames), text)
-            ):
-                self._known.keep(place, known, _KEY_SIZE + len(text))
-                of_kind[kind] = known
-            yield known, own
+        self, lines: Sequence[str], shape: Shape, near: Sequence[int] = ()
+    ) -> tuple[Sequence[Meaning | None], Columns]:
+        numbers = shape.numbers
+        columns = self.columns(lines, shape, numbers.spans, near)
+        if numbers.says_nothing:
+            return [None] * len(lines), columns
+
+        def meaning(at: int) -> Meaning | None:
+            row = [each[at] for each in columns.numbers]
+            return self._meaning(lines[at], row, shape, near)
+
+        if not numbers.are_apart:
+            return [*map(meaning, range(len(lines)))], columns
+        known, has_words = self._known, numbers.has_words
+        for at, kind in columns.firsts():
+            if kind not in known:
+                known[kind] = meaning(at)
+                self._size += _KIND_SIZE + len(lines[at])
+                if numbers.has_words != has_words:
+                    return self._meanings(lines, shape, near)
+        found = [known[kind] for kind in columns.kinds]
+        for at, each in enumerate(found):
+            if each is not None and each.is_alone:
+                found[at] = meaning(at)
+        return found, columns
 
     def _meaning(
-        self, shape: Shape, several: Iterable[Candidate], width: int
+        self, line: str, row: Sequence[int], shape: Shape, near: Sequence[int]
     ) -> Meaning | None:
-        """The meaning of lines of a shape, by their candidates and how many numbers."""
-        form, is_return = shape.first.form
+        """The meaning of a line with these numbers."""
+        first, text, numbers = shape.first, shape.text(line), shape.numbers
+        form, is_return = first.form
         found: list[_Part] = []
         spans: list[tuple[int, int]] = []
         readings: list[tuple[Reading, ...]] = []
-        for start, end, frame in several:
+        frames: list[StackFrame] = []
+        for start, end, frame in candidates(
+            Line(text, first).parts, self._around, near
+        ):
             of_caller = is_return or frame.ordinal > 0
             own = frame._replace(
                 is_return=of_caller, may_be_exact=True, may_return=True, others=()
             )
-            found.append((start, end, tuple(map(_reading, (own, *frame.others)))))
+            several = own, *frame.others
+            frames += several
+            found.append((start, end, tuple(_reading(each, row) for each in several)))
             span = shape.span(start, end)
             if not spans or span[0] >= spans[-1][1]:
                 spans.append(span)
                 readings.append(found[-1][2])
+        # All else that differs in lines of a shape has digits.
+        if any(each.ordinal >= 0 or _DIGIT.search(each.symbol) for each in frames):
+            numbers.has_words = True
         if not found:
             return None
+        is_alone = numbers.tell(frames, row, text)
         # Lines that have other words may mean the same.
-        key = form, width, *spans, *found
+        key = is_alone, form, len(row), *spans, *found
         if key not in self._distinct:
-            meaning = Meaning(found, LinePattern(form, spans, readings))
-            size = _MEANING_SIZE + len(shape.first.text)
-            self._distinct.keep(key, meaning, size)
+            self._size += _MEANING_SIZE + len(text)
+            pattern = LinePattern(form, spans, readings)
+            self._distinct[key] = Meaning(found, pattern, is_alone)
         return self._distinct[key]
 
 
-def _reading(frame: StackFrame) -> Reading:
-    """A frame of a line, without the numbers that have places."""
-    address, plus = _place(frame.address), _place(frame.plus)
+def _reading(frame: StackFrame, row: Sequence[int]) -> Reading:
+    """A frame of a line, without the numbers that are among those of the line.
+
+    Lines of a kind have the same numbers that are equal or 0.
+    """
+    address, plus = _place(frame.address, row), _place(frame.plus, row)
     if address >= 0:
-        frame = frame._replace(address=0, plus=frame.plus if plus < 0 else 0)
-    elif plus >= 0:
+        frame = frame._replace(address=0)
+    if plus >= 0:
         frame = frame._replace(plus=0)
     return Reading(frame, address, plus)
 
 
-def _place(value: int | None) -> int:
-    return value.at[0] if isinstance(value, _Value) else -1
+def _place(value: int | None, row: Sequence[int]) -> int:
+    return row.index(value) if value and value in row else -1

@@ -6,16 +6,17 @@ Stacks have many of them, so the patterns of all forms are tried for one line.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 
-from gsym.engine.native import ffi, lib
 from gsym.patterns import regex
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.frames import BETWEEN, FRAMES
 from gsym.reports.stacks.headings import HEADINGS
 from gsym.reports.stacks.images import IMAGES
 from gsym.reports.stacks.prefixes import COLOURS, prefix_size, without_colours
+from gsym.reports.stacks.repeated_lines import LineKeys, Numbers, Spans, encoded
 from gsym.reports.stacks.tokens import BARE, BREAKS, IS_WRITTEN_AS_ADDRESS
 
 TYPE_CHECKING = bool()
@@ -37,6 +38,7 @@ _NEAR_ADDRESS = regex(r"0[xX]|[+`$]|[0-9a-fA-F]{8}")
 _LEAST_KEPT = 1 << 22  # bytes of shapes that are kept of any text
 _KEPT_PART = 16  # of the bytes that were read, one in so many may be kept beyond them
 _SHAPE_SIZE = 2_048  # bytes that a shape takes beside its line
+_NO_SHAPE = (1 << 32) - 1  # of lines that are too long
 _USUAL_LINE = 512  # bytes
 _TOKENS_OF_BYTE = 64  # bytes of tokens for each byte of a line beyond that
 
@@ -48,9 +50,8 @@ class Cut:
         form: The form.
         start: Where in the line begins what the answer replaces.
         end: Where that ends.
-        reason: Where this group is in the line without colours, as others are:
-            *number*, *symbol*, *plus*, *size* (of the function), *address*, *offset*.
-        named: The groups that tell the module, and where they are.
+        places: Where each group is in the line without colours, as of `line_forms`.
+        named: Those of the groups that tell the module.
         module_of: Their texts in such a line.
         modules: The numbers of those that are known, by these texts.
         is_return: Whether its address is a return address; None: unless it is the
@@ -65,19 +66,14 @@ class Cut:
         self.form = form
         self.start: int = span[0]
         self.end: int = span[1]
+        groups = {
+            name: own for name, own in found.groupdict().items() if own is not None
+        }
         places = {
             name: slice(found.start(name) + skipped, found.end(name) + skipped)
-            for name, value in found.groupdict().items()
-            if value is not None
+            for name in groups
         }
-        get = places.get
-        self.reason: slice | None = get("reason")
-        self.number: slice | None = get("number")
-        self.symbol: slice | None = get("symbol")
-        self.plus: slice | None = get("plus")
-        self.size: slice | None = get("function_size")
-        self.address: slice | None = get("address")
-        self.offset: slice | None = get("offset")
+        self.places: dict[str, slice] = places
         self.named: dict[str, slice] = {
             each: places[each] for each in _MODULE_GROUPS if each in places
         }
@@ -85,21 +81,27 @@ class Cut:
             *(self.named.values() or (_NOTHING,))
         )
         is_other = form.whole or form.has_heading or form.module != ""
-        is_only = not is_other and _USUAL.issuperset(places)
-        self.is_usual: bool = self.offset is not None and is_only
+        # A number of other digits than those of ASCII is none for the engine.
+        is_only = groups.get("number", "").isascii() and _USUAL.issuperset(places)
+        self.is_usual: bool = "offset" in places and is_only and not is_other
         self.modules: dict[object, int | None] = {}
         returns = form.returns
         self.is_return: bool | None = returns == "all"
-        self.is_by_position: bool = returns == "callers" and self.number is None
+        self.is_by_position: bool = returns == "callers" and "number" not in places
         if returns == "callers":
             self.is_return = None
         elif returns == "before others":
             self.is_return = found.string.startswith(";", found.end())
 
+    def text(self, group: str, line: str) -> str:
+        """The text of a group in a line without colours, or ""."""
+        return line[self.places.get(group, _NOTHING)]
+
 
 _MODULE_GROUPS = ("module", "build_id")
 _USUAL = frozenset({"shown", "number", "symbol", "address", "offset", *_MODULE_GROUPS})
 _NOTHING = slice(0, 0)
+_BASES = {"offset": 16, "number": 10}
 
 
 class Shape:
@@ -108,6 +110,7 @@ class Shape:
     Attributes:
         first: The text of the first such line.
         size: The characters of a line.
+        has_colours: Whether some of them are colours.
         images: Forms of images that it has.
         frames: Forms of frames that it has, in order, with all that each finds.
         headings: Forms of headings that it has.
@@ -115,17 +118,16 @@ class Shape:
         has_bare: Whether it has a number that may be an address if one is known there.
         is_between: Whether it may be among the frames of a stack.
         is_answered: Whether it is a call that a tool has found in those around it.
-        usual: Where the only frame and its offset are, if it is nothing else.
+        usual: The only frame, if it is nothing else, and where its numbers are.
         is_alike: Whether it may only be frames in modules that it surely names.
-        is_by_position: Whether it is a return address unless it begins a stack.
     """
 
     images: Sequence[ImageForm] = ()
     frames: Sequence[tuple[FrameForm, Sequence[Cut]]] = ()
     headings: Sequence[HeadingForm] = ()
     is_interesting = has_bare = is_between = is_answered = False
-    usual: tuple[Cut, slice] | None = None
-    is_alike = is_by_position = False
+    usual: tuple[Cut, Spans] | None = None
+    is_alike = False
 
     def __init__(self, line: str) -> None:
         self._removed: list[tuple[int, int]] = []  # places in the text, sizes
@@ -137,16 +139,30 @@ class Shape:
                 removed += size
         text = without_colours(line)
         self._skipped = prefix_size(text)
+        self._prefix_bytes = len(encoded(text[: self._skipped]))
         self.size: int = len(line)
+        self.has_colours: bool = bool(self._removed)
         self.first: evidence.Line = evidence.Line(text[self._skipped :])
 
     def plain(self, line: str) -> str:
         """A line of this shape without colours."""
-        return without_colours(line) if self._removed else line
+        return without_colours(line) if self.has_colours else line
 
     def text(self, line: str) -> str:
         """The text of a line of this shape: without colours and the prefix of a log."""
         return self.plain(line)[self._skipped :]
+
+    def bytes_of(self, start: int, end: int) -> tuple[int, int]:
+        """The range of bytes in a line without colours of a part of its text."""
+        text, before = self.first.text, self._prefix_bytes
+        if text.isascii():
+            return start + before, end + before
+        first, last = len(encoded(text[:start])), len(encoded(text[:end]))
+        return first + before, last + before
+
+    def _bytes(self, place: slice) -> tuple[int, int]:
+        """The range of bytes of a part of a cut."""
+        return self.bytes_of(place.start - self._skipped, place.stop - self._skipped)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The range in a line of a part of its text, without colours around it."""
@@ -157,22 +173,30 @@ class Shape:
         inside = sum(size for at, size in self._removed if start < at < end)
         return start + before, end + before + inside
 
-    def find_usual(self) -> tuple[Cut, slice] | None:
+    def find_usual(self) -> tuple[Cut, Spans] | None:
         """The value of `usual`, when all else is known."""
         cuts = self.frames[0][1] if self.frames else ()
-        is_other = self._removed or self.is_answered or not self.is_interesting
-        if is_other or len(cuts) != 1:
+        is_other = self.has_colours or self.is_answered or not self.is_interesting
+        if is_other or len(cuts) != 1 or not cuts[0].is_usual:
             return None
         (cut,) = cuts
-        return (cut, cut.offset) if cut.is_usual and cut.offset is not None else None
+        names = [each for each in ("offset", "number") if each in cut.places]
+        digits = [(*self._bytes(cut.places[each]), _BASES[each]) for each in names]
+        words = (cut.places.get(each) for each in (*_MODULE_GROUPS, "symbol"))
+        return cut, Spans(digits, [self._bytes(each) for each in words if each])
 
     def may_be_alike(self) -> bool:
         """The value of `is_alike`, when its numbers are known."""
         first = self.first
         if not self.is_interesting or self.is_answered or self.frames or self.headings:
             return False
-        numbers, is_line = first.numbers, first.is_written and not first.is_numbers
-        return is_line and numbers is not None and numbers.are_of_named
+        is_line = first.is_written and not first.is_numbers
+        return is_line and self.numbers.are_of_named
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The numbers in its lines."""
+        return Numbers(self)
 
     def cuts(self, form: FrameForm) -> list[Cut]:
         """Places of what a form finds in its lines."""
@@ -200,47 +224,36 @@ class Shapes:
     def __init__(self, longest: int, *, takes_bare: bool) -> None:
         self._longest = longest
         self._takes_bare = takes_bare
-        self._known: dict[bytes, Shape] = {}
+        self._keys = LineKeys()
+        self._known: list[Shape] = []  # by the numbers of their keys
         self._size = 0  # bytes of those that are known
         self._read = 0  # bytes of lines
 
     def of(self, lines: Sequence[str]) -> list[Shape]:
         """The shape of each of some lines."""
-        known = self._known
         if self._size > _LEAST_KEPT + self._read // _KEPT_PART:
-            known.clear()
-            self._size = 0
-        new: list[Shape] = []
+            self._keys, self._known, self._size = LineKeys(), [], 0
+        self._read += sum(map(len, lines))
+        known, new, numbers = self._known, list[Shape](), self._numbers(lines)
+        if max(numbers, default=0) < len(known):
+            return [*map(known.__getitem__, numbers)]
         found: list[Shape] = []
-        for line, key in zip(lines, self._keys(lines), strict=True):
-            shape = known.get(key)
-            if shape is None:
-                shape = Shape(line)
-                new.append(shape)
-                if len(line) <= self._longest:
-                    known[key] = shape
-                    long = max(len(key) - _USUAL_LINE, 0) * _TOKENS_OF_BYTE
-                    self._size += len(key) + _SHAPE_SIZE + long
-            found.append(shape)
-        if new:
-            self._describe(new)
+        for line, number in zip(lines, numbers, strict=True):
+            if number < len(known):
+                found.append(known[number])
+                continue
+            new.append(Shape(line))
+            found.append(new[-1])
+            if number == len(known):
+                known.append(new[-1])
+                long = max(len(line) - _USUAL_LINE, 0) * _TOKENS_OF_BYTE
+                self._size += len(line) + _SHAPE_SIZE + long
+        self._describe(new)
         return found
 
-    def _keys(self, lines: Sequence[str]) -> Iterable[bytes]:
-        """Keys of lines: equal for those of one shape."""
-        masked = self._masked("".join(lines))
-        several = masked.split(b"\n")
-        is_cut = bool(lines) and not lines[-1].endswith("\n")
-        if len(several) == len(lines) + (not is_cut):
-            return several if is_cut else several[:-1]
-        return [self._masked(each) for each in lines]  # some were cut from others
-
-    def _masked(self, text: str) -> bytes:
-        plain = text.encode("utf-8", "surrogatepass")
-        self._read += len(plain)
-        masked = bytearray(len(plain))
-        lib.gsym_text_mask_numbers(plain, len(plain), ffi.from_buffer(masked))
-        return bytes(masked)
+    def _numbers(self, lines: Sequence[str]) -> Sequence[int]:
+        """Numbers that are equal for lines of one shape."""
+        return self._keys.shapes(lines, self._longest)
 
     def _describe(self, shapes: Sequence[Shape]) -> None:
         # A log has many lines, and of few forms.
@@ -262,8 +275,7 @@ class Shapes:
             shape.frames = [(form, cuts) for form, cuts in several if cuts]
             shape.headings = [*_found(headings, line)]
             if shape.size <= self._longest:
-                shape.usual = usual = shape.find_usual()
-                shape.is_by_position = usual is not None and usual[0].is_by_position
+                shape.usual = shape.find_usual()
             shape.is_between = any(each.match(line) for each in BETWEEN)
 
     def _interest(self, hints: set[str]) -> Callable[[str], bool]:
