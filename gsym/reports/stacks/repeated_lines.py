@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     _Part = tuple[int, int, tuple[Reading, ...]]
 
-_MOST_KEPT = 3 << 21  # bytes
+_MOST_KEPT = 3 << 22  # bytes
 _KIND_SIZE = 1_024  # bytes that a kind takes beside the text of its line
 _MEANING_SIZE = 2_048  # bytes that a meaning takes
 _DIGIT = regex(r"\d")
@@ -292,10 +292,14 @@ class RepeatedLines:
         """
         self._size += len(line)
         numbers = shape.numbers
-        if any(numbers.placing(self.columns([line], shape, numbers.spans))):
+        columns = self.columns([line], shape, numbers.spans)
+        is_placing = any(numbers.placing(columns))
+        if is_placing:
             self._images.add(Line(shape.text(line), shape.first))
         near = () if numbers.has_sure or numbers.says_nothing else tuple(usual())
-        (found,), columns = self._meanings([line], shape, near)
+        if is_placing or near:
+            columns = self.columns([line], shape, numbers.spans, near)
+        (found,), columns = self._meanings([line], shape, columns, near)
         return found, columns.rows()[0]
 
     def meanings(
@@ -305,16 +309,20 @@ class RepeatedLines:
 
         () for a line without frames, None for one that may say where a module is.
         """
-        found, columns = self._meanings(lines, shape)
+        columns = self.columns(lines, shape, shape.numbers.spans)
+        found, columns = self._meanings(lines, shape, columns)
         several = zip(found, shape.numbers.placing(columns), strict=True)
         known = [None if is_placing else each or () for each, is_placing in several]
         return known, columns.rows()
 
     def _meanings(
-        self, lines: Sequence[str], shape: Shape, near: Sequence[int] = ()
+        self,
+        lines: Sequence[str],
+        shape: Shape,
+        columns: Columns,
+        near: Sequence[int] = (),
     ) -> tuple[Sequence[Meaning | None], Columns]:
         numbers = shape.numbers
-        columns = self.columns(lines, shape, numbers.spans, near)
         if numbers.says_nothing:
             return [None] * len(lines), columns
 
@@ -330,7 +338,8 @@ class RepeatedLines:
                 known[kind] = meaning(at)
                 self._size += _KIND_SIZE + len(lines[at])
                 if numbers.has_words != has_words:
-                    return self._meanings(lines, shape, near)
+                    columns = self.columns(lines, shape, numbers.spans, near)
+                    return self._meanings(lines, shape, columns, near)
         found = [known[kind] for kind in columns.kinds]
         for at, each in enumerate(found):
             if each is not None and each.is_alone:
