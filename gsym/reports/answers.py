@@ -157,7 +157,7 @@ class Answers(Sequence[ReportFrame]):
         return chain(chain.from_iterable(several), (frames.rest,))
 
     def shown(self, modules: Sequence[str]) -> Iterator[Shown]:
-        """What is shown for each text and frame.
+        """The answer that is shown for each text and frame.
 
         Args:
             modules: The names of the modules.

@@ -381,7 +381,7 @@ class Report(NamedTuple):
         )
 
     def _shown(self, lines: CallLines) -> Iterator[Shown]:
-        """What is shown for each part."""
+        """The answer that is shown for each part."""
         names, columns = [each.name for each in self.modules], self.columns
         if columns is not None:
             return columns.shown(names)
