@@ -107,6 +107,39 @@ def test_xml_is_read_by_its_structure_also_if_it_was_cut(end: str) -> None:
     assert found == expected[: 1 + (end != "<pc>0x55")]
 
 
+_VALGRIND_XML = """<?xml version="1.0"?>
+<valgrindoutput><error><what>bad</what><stack>
+  <frame><ip>0x109000</ip><obj>/opt/%s</obj></frame>
+</stack></error></valgrindoutput>
+"""
+
+
+def test_documents_of_several_processes_have_the_stacks_of_all() -> None:
+    stack = parse_report("\ufeff\n" + _VALGRIND_XML % "app" + _VALGRIND_XML % "child")
+    frames = [each for each in stack.parts if isinstance(each, StackFrame)]
+    found = [(stack.modules[each.module].path, each.address) for each in frames]
+    assert stack.form == "valgrind XML"
+    assert found == [("/opt/app", 0x1000), ("/opt/child", 0x1000)]
+
+
+def test_the_number_of_an_element_is_no_id_of_a_module() -> None:
+    frame = '<frame id="2" addr="0x401130"/>'
+    image = '<binary id="3" path="/opt/app" load-addr="0x400000"/>'
+    stack = parse_report(f'<?xml version="1.0"?><a>{frame}{image}</a>')
+    (found,) = (each for each in stack.parts if isinstance(each, StackFrame))
+    module = stack.modules[found.module]
+    assert (module.path, module.has_id, found.address) == ("/opt/app", False, 0x1130)
+
+
+@pytest.mark.parametrize("text", ["#0 0x1130 (/opt/app+0x1130)", "text"])
+def test_xml_without_elements_of_addresses_is_read_as_lines(text: str) -> None:
+    text = f'<?xml version="1.0"?>\n<failure type="SIGSEGV">\n{text}\n</failure>\n'
+    stack = parse_report(text)
+    parts = [each if isinstance(each, str) else each.text for each in stack.parts]
+    assert "".join(parts) == text
+    assert (len(parts) > 1) == ("#0" in text)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -114,6 +147,7 @@ def test_xml_is_read_by_its_structure_also_if_it_was_cut(end: str) -> None:
         '<?xml version="1.0"?>\udcff<a/>',
         '<?xml version="1.0"?>',
         "<?xml no=1?><a>",
+        '<?xml version="1.0"?><ip></ip> Killed',
         '<?xml version="1.0"?><a><pc>0x1</pc> & <pc>0x2</pc></a>',
     ],
 )

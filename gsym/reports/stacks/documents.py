@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import islice
 
 from gsym.patterns import regex
@@ -17,8 +18,16 @@ if TYPE_CHECKING:
 _BEGIN = regex(
     r"\s*(?:[{\[][ \t\r]*(?:\n|\Z)|\{\s*[\"}]|\[\s*(?:[\"{\[\]]|-?\d[\d.eE+-]*\s*,))"
 )
-_XML = regex(r"\s*<\?xml\s")
+_XML = regex(r"[\s\ufeff]*<\?xml\s")
+_NEXT_XML = regex(r"^(?=<\?xml\s)", re.MULTILINE)
 _CUT = frozenset({3, 5, 6, 20})  # errors of expat at the end: no element, open parts
+_MORE = 9  # the error of expat for more after the root
+_MOST_XML = 1 << 26  # characters; elements take many times the memory of their text
+# Ends of the names of elements and attributes that have addresses and offsets.
+_PLACES = (
+    *("addr", "address", "counter", "ip", "pc", "instruction", "process"),
+    *("off", "offset", "rva", "segment"),
+)
 _MOST_PREFIXED = 1 << 22  # characters of a document whose lines have prefixes
 
 
@@ -38,7 +47,7 @@ def decode_document(text: str) -> Any:
     if not may_be_document(text, len(text)):
         return None
     if _XML.match(text):
-        return _decode_xml(text)
+        return _decode_xml(text) if _has_places(text) else None
     found = _decode_last(text)
     if found is None and len(text) <= _MOST_PREFIXED and prefix_size(text):
         found = _decode_last("\n".join(map(text_of, text.lstrip().split("\n"))))
@@ -68,11 +77,20 @@ def _decode(text: str) -> Any:
         return None
 
 
+def _has_places(text: str) -> bool:
+    """Whether XML is not too long and may have addresses that are elements."""
+    if len(text) > _MOST_XML:
+        return False
+    lowered = text.lower()
+    return any(f"{name}{end}" in lowered for name in _PLACES for end in "=>")
+
+
 def _decode_xml(text: str) -> Any:
     """The root of XML, by its name, as JSON has it; see `_value`.
 
-    Of a text that was cut, open elements have the children that are whole. None: it is
-    not XML, or it has a document type, whose entities may be of any size.
+    Of a text that was cut, open elements have the children that are whole. Several
+    documents are a list. None: it is not XML, or it has a document type, whose
+    entities may be of any size.
     """
     from xml.etree.ElementTree import ParseError, XMLPullParser
 
@@ -81,10 +99,14 @@ def _decode_xml(text: str) -> Any:
     parser: XMLPullParser[Any] = XMLPullParser(("start",))
     events: Any = parser.read_events()
     try:
-        parser.feed(text.encode("utf-8", "replace").decode())
+        parser.feed(text.lstrip("\ufeff \t\r\n").encode("utf-8", "replace").decode())
         elements: list[Element] = [each for _, each in islice(events, 1)]
         parser.close()
     except ParseError as error:
+        if error.code == _MORE:
+            several = list(filter(_XML.match, _NEXT_XML.split(text)))
+            found = [*map(_decode_xml, several)] if several[1:] else []
+            return found if all(found) else None
         if error.code not in _CUT:
             return None
     try:

@@ -36,7 +36,7 @@ FORM = "JSON or XML with addresses"
 _APPLE, _REQUEST = "Apple crash report (.ips)", "symbolication request"
 _VALGRIND = "valgrind XML"
 _OF_VALGRIND = "valgrindoutput"
-_PROGRAM = {"base": 0x108000, "size": 0x400000 - 0x108000}
+_PROGRAM = range(0x108000, 0x400000)
 """Where valgrind loads a program that can be moved."""
 _NAMED = (
     (_APPLE, ("usedImages", "threads")),
@@ -73,6 +73,7 @@ _END = regex(r"(?:end|limit|last)(?:addr|address)?|(?:addr|address)?end")
 _SIZE = regex(r"(?:image|module|mem|memory|text)?(?:size|length)(?:ofimage)?")
 _DEBUG_ID = regex(r"(?:debug|breakpad)id(?:entifier)?")
 _CODE_ID = regex(r"(?:code|build|gnubuild)id|(?:image|binary|module|macho)?uuid|id")
+_IS_NUMBER = regex(r"[0-9]{1,7}")  # of an element: ids have more digits
 _NAME = regex(
     r"(?:code|image|module|mod|object|binary|library|lib|debug|dso|elf|so|mapping|exe|macho)?"
     r"(?:file|path|name|filename|filepath)?|package"
@@ -98,7 +99,8 @@ _PAGE = 4096
 
 def form_of(report: Any) -> str:
     """The name of the form of decoded JSON."""
-    if _OF_VALGRIND in as_object(report):
+    documents = _several(report)
+    if documents and all(_OF_VALGRIND in as_object(each) for each in documents):
         return _VALGRIND
     for each in (report, as_object(report).get("json_dump")):
         for form, keys in _NAMED:
@@ -117,7 +119,7 @@ def add_json_report(report: Any, stack: StackBuilder, region: _Find) -> None:
     if form == _REQUEST:
         report = _stacks_of_request(report, stack)
     elif form == _VALGRIND:
-        report = _stacks_of_valgrind(as_object(report[_OF_VALGRIND]))
+        report = [_stacks_of_valgrind(each[_OF_VALGRIND]) for each in _several(report)]
     _Walk(stack, region, form).add(report)
 
 
@@ -159,34 +161,32 @@ def _stacks_of_request(
     return found
 
 
-def _stacks_of_valgrind(output: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _stacks_of_valgrind(output: Any) -> dict[str, list[Any]]:
     """The stacks of errors, threads and signals, under what is said of them."""
     found: dict[str, list[Any]] = {}
-    programs: set[str] = set()
     for kind in ("announcethread", "error", "fatal_signal"):
-        for number, each in enumerate(map(as_object, _several(output.get(kind)))):
+        several = _several(as_object(output).get(kind))
+        for number, each in enumerate(map(as_object, several)):
             what = each.get("what") or as_object(each.get("xwhat")).get("text")
             what = what or each.get("signame") or f"thread {each.get('hthreadid')}"
             title = f"{kind.replace('_', ' ')} {number}: {what}, stack"
-            found[title] = stacks = [
+            found[title] = [
                 {"frames": [*map(_frame_of_valgrind, frames)]}
                 for stack in _several(each.get("stack"))
                 if (frames := _several(as_object(stack).get("frame")))
             ]
-            programs.update(
-                frame["module"]
-                for stack in stacks
-                for frame in stack["frames"]
-                if (_number(frame["address"]) or 0) - _PROGRAM["base"]
-                in range(_PROGRAM["size"])
-            )
-    modules = [{"name": each, **_PROGRAM} for each in programs]
-    return {"modules": modules, **found}
+    return found
 
 
-def _frame_of_valgrind(frame: Any) -> dict[str, str]:
-    keys = {"address": "ip", "module": "obj", "function": "fn"}
-    return {key: str(as_object(frame).get(tag, "")) for key, tag in keys.items()}
+def _frame_of_valgrind(frame: Any) -> dict[str, Any]:
+    keys = {"ip": "ip", "module": "obj", "function": "fn"}
+    found: dict[str, Any] = {
+        key: str(as_object(frame).get(tag, "")) for key, tag in keys.items()
+    }
+    address = _number(found["ip"]) or 0
+    if address in _PROGRAM:
+        found["offset"] = address - _PROGRAM.start
+    return found
 
 
 def _several(value: Any) -> list[Any]:
@@ -246,7 +246,9 @@ class _Fields:
     def texts(self, kind: re.Pattern[str]) -> Iterator[str]:
         """The texts whose keys are of a kind."""
         values = (each for key, each in self._item.items() if kind.fullmatch(key))
-        return (each for each in values if isinstance(each, str) and each)
+        texts = (each for each in values if isinstance(each, str) and each)
+        is_id = kind is _CODE_ID
+        return (each for each in texts if not (is_id and _IS_NUMBER.fullmatch(each)))
 
     def name(self) -> str:
         """The best name of a module, or ""."""
