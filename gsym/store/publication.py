@@ -290,27 +290,32 @@ def lost_modules(store: str, *, in_parts: bool = False) -> list[Entry]:
     Returns:
         Modules in their folders, the newest last.
     """
-    # A module that is being removed has a lock, and then no folder.
+    # Who was killed before the end has made aliases of a module. One that is being
+    # removed has a lock, and then no folder.
     return [
         each
         for each in _lost_modules(store, in_parts)
-        if not os.path.exists(swap_lock_path(store, each.slot))
+        if not _has_aliases(store, each.folder)
+        and not os.path.exists(swap_lock_path(store, each.slot))
         and os.path.isdir(each.folder)
     ]
 
 
+def _has_aliases(store: str, folder: str) -> bool:
+    """Whether some aliases of the module in a folder are links."""
+    return any(os.path.islink(f"{store}/{alias}") for alias in read_aliases(folder))
+
+
 def _lost_modules(store: str, in_parts: bool) -> list[Entry]:
-    """Modules as of `lost_modules`, and perhaps some that are being removed."""
+    """Modules as of `lost_modules`, and some that a process did not end with."""
     links = (f"{store}/{layout.link_of_slot(slot)}" for slot in layout.slots_in(store))
-    has_links, found = any(map(os.path.islink, links)), []
-    if has_links and not in_parts:
+    if not in_parts and any(map(os.path.islink, links)):
         return []
+    found = []
     for shelf in layout.shelves_in(store):
         for name in layout.names_in(shelf):
             folder = os.path.join(shelf, name)
-            slot = layout.slot_of_folder(folder)
-            may_be_lost = not has_links or layout.is_copy(store, slot)
-            if may_be_lost and _is_lost(store, folder):
+            if _is_lost(store, folder):
                 with suppress(FormatError, FileNotFoundError):
                     entry = read_entry(folder)
                     files = (
@@ -318,17 +323,23 @@ def _lost_modules(store: str, in_parts: bool) -> list[Entry]:
                     )
                     if sum(map(os.path.getsize, files)) == entry.size:
                         found.append(entry)
-    return sorted(found, key=lambda each: each.added)
+    # A newer module of a slot has replaced the others.
+    found.sort(key=lambda each: each.added)
+    return list({each.slot: each for each in found}.values())
 
 
 def _is_lost(store: str, folder: str) -> bool:
-    """Whether a folder has a complete module whose links were not copied as such.
+    """Whether no link leads to a folder, whose module was published, or about to be.
 
-    Who is killed before a module is published has made some of its aliases.
+    Then its aliases are listed. Of modules with one name and id, further ones may have
+    none; their folders get their names last.
     """
-    aliases = read_aliases(folder)
-    are_lost = not any(os.path.islink(f"{store}/{each}") for each in aliases)
-    return bool(aliases) and are_lost and locking.is_abandoned(folder)
+    slot = layout.slot_of_folder(folder)
+    if os.path.islink(os.path.join(store, layout.link_of_slot(slot))):
+        return False
+    is_further = layout.debug_id_of_slot(slot) != slot
+    has_any = is_further or bool(read_aliases(folder))
+    return has_any and locking.is_abandoned(folder)
 
 
 def restore_lost(store: str, *, in_parts: bool = False) -> list[Entry]:
@@ -340,8 +351,7 @@ def restore_lost(store: str, *, in_parts: bool = False) -> list[Entry]:
             if _is_lost(store, entry.folder):
                 if layout.is_copy(store, entry.slot):
                     _bury(store, os.path.join(store, layout.link_of_slot(entry.slot)))
-                known = read_aliases(entry.folder)
-                _swap(store, entry, known | layout.aliases_of(entry))
+                _swap(store, entry, read_aliases(entry.folder))
     return lost
 
 

@@ -340,6 +340,52 @@ def test_a_store_copied_without_its_links_is_mended(
     assert set(findings(copy).values()) <= {"unused files"}
 
 
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_repair_that_is_killed_at_any_call_loses_no_module(
+    store: Store, tmp_path: Path, *, follow: bool
+) -> None:
+    put(store, 1, code_hash="a1" * 8)
+    add_file(store, write_sym(tmp_path / "a.sym", 2), keep_original=True)
+    second = put(store, 1, code_hash="b2" * 8).entry
+    # It has names that the second one, which is older now, would have alone.
+    assert put(store, 1, functions=2, code_hash="a1" * 8).outcome == "replaced"
+    assert "-" in second.slot
+    before = links(store)
+    kept = {each.slot: each.identity for each in store.entries()}
+    for calls in range(99):
+        copy = Store(tmp_path / f"copy{calls}")
+        copytree(store.path, copy.path, symlinks=not follow)
+        for each in links(copy):
+            Path(copy.path, each).unlink()
+        child = os.fork()
+        if not child:
+            left = [calls]
+
+            def ends(
+                call: Callable[..., None], left: list[int] = left
+            ) -> Callable[..., None]:
+                def counted(*arguments: str) -> None:
+                    if not left[0]:
+                        os._exit(1)
+                    left[0] -= 1
+                    call(*arguments)
+
+                return counted
+
+            os.rename, os.replace = ends(os.rename), ends(os.replace)
+            list(verify_store(copy, repair=True))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert status in {0, 1 << 8}
+        list(verify_store(copy, repair=True))
+        assert links(copy) == before
+        assert {each.slot: each.identity for each in copy.entries()} == kept
+        assert list(verify_store(copy)) == []
+        if not status:
+            break
+    assert calls > len(kept)
+
+
 @pytest.mark.parametrize("place", [".entries/ab/AB.1234", ".tmp/1234"])
 def test_unused_files_are_found_and_removed(store: Store, place: str) -> None:
     put(store, 1)

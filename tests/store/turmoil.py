@@ -33,8 +33,8 @@ MODULES = 2  # so that they get in each other's way
 RESTS = 0.1  # of all calls
 STEPS = 40  # of each process that works together with others
 MANY_MODULES = 50
-# What a killed process may leave, and whoever comes next removes.
-LEFT = {"unused files", "the link is broken"}
+# What a killed process may leave, and whoever comes next removes or completes.
+LEFT = {"unused files", "the link is broken", "the link is missing"}
 
 
 def check(store: Store, number: int) -> None:
