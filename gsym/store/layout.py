@@ -281,6 +281,11 @@ def files_of(entry: Entry) -> set[str]:
     return {GSYM_FILE, *(ORIGINAL_FILES[kind] for kind in entry.originals)}
 
 
+def size_of(entry: Entry) -> int:
+    """The bytes of the files of a module, as they are now."""
+    return sum(os.path.getsize(f"{entry.folder}/{each}") for each in files_of(entry))
+
+
 def aliases_of(entry: Entry, key: ModuleKey | None = None) -> dict[str, str]:
     """Aliases of the files of a module: path -> file."""
     identity, uuid = entry.identity, entry.uuid

@@ -295,15 +295,12 @@ def lost_modules(store: str, *, in_parts: bool = False) -> list[Entry]:
     return [
         each
         for each in _lost_modules(store, in_parts)
-        if not _has_aliases(store, each.folder)
+        if not any(
+            os.path.islink(f"{store}/{alias}") for alias in read_aliases(each.folder)
+        )
         and not os.path.exists(swap_lock_path(store, each.slot))
         and os.path.isdir(each.folder)
     ]
-
-
-def _has_aliases(store: str, folder: str) -> bool:
-    """Whether some aliases of the module in a folder are links."""
-    return any(os.path.islink(f"{store}/{alias}") for alias in read_aliases(folder))
 
 
 def _lost_modules(store: str, in_parts: bool) -> list[Entry]:
@@ -318,10 +315,7 @@ def _lost_modules(store: str, in_parts: bool) -> list[Entry]:
             if _is_lost(store, folder):
                 with suppress(FormatError, FileNotFoundError):
                     entry = read_entry(folder)
-                    files = (
-                        os.path.join(folder, each) for each in layout.files_of(entry)
-                    )
-                    if sum(map(os.path.getsize, files)) == entry.size:
+                    if layout.size_of(entry) == entry.size:
                         found.append(entry)
     # A newer module of a slot has replaced the others.
     found.sort(key=lambda each: each.added)

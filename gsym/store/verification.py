@@ -133,12 +133,9 @@ class _Verification(NamedTuple):
         entry = read_entry(folder)
         if entry.identity.debug_id != layout.debug_id_of_slot(slot):
             raise FormatError(f"its record has debug id {entry.identity.debug_id}")
-        sizes = [
-            os.path.getsize(os.path.join(folder, file))
-            for file in layout.files_of(entry)
-        ]
-        if sum(sizes) != entry.size:
-            raise FormatError(f"its files have {sum(sizes)} bytes, not {entry.size}")
+        size = layout.size_of(entry)
+        if size != entry.size:
+            raise FormatError(f"its files have {size} bytes, not {entry.size}")
         with gsym.reading.reader.open(entry.path) as reader:
             fit = compare(entry.identity, reader.module_like(entry.identity))
             if fit.is_refused:
