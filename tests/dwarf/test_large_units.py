@@ -9,10 +9,11 @@ import pytest
 import gsym
 from tests.conversions import convert_bytes
 from tests.inputs.dies import SIBLING, Die, Raw, Ref
+from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
-from tests.inputs.elf import Symbol, code_section
+from tests.inputs.elf import Symbol, code_section, elf_of
 from tests.inputs.line_program import File, LineProgram, sequence
-from tests.inputs.program import function, inlined, program, unit
+from tests.inputs.program import function, inlined, unit
 from tests.inputs.scaled import FUNCTION_SIZE, TEXT, methods_before_their_class
 
 if TYPE_CHECKING:
@@ -48,11 +49,13 @@ def test_a_unit_in_parts_is_like_one_that_is_read_at_once(tmp_path: Path) -> Non
         assert last.frames[0].name == f"function_{COUNT}"
 
 
-def _giant_unit(sibling: object, crossing: int | None = None) -> bytes:
+def _giant_unit(
+    sibling: object, crossing: int | None = None, *, is_damaged: bool = False
+) -> bytes:
     """A unit of 20 MB: methods, the class that declares them, rows without a function.
 
     With *sibling*, children say where the next one begins; the one of number *crossing*
-    names an offset that is wrong.
+    names an offset that is wrong. If it *is_damaged*, nothing ends its abbreviations.
     """
     after = {} if sibling is None else {At.sibling: sibling}
     methods, rows, declared = [], [], []
@@ -78,7 +81,10 @@ def _giant_unit(sibling: object, crossing: int | None = None) -> bytes:
     lines = LineProgram(sequence(*rows, end=end), files=(File("a.c"), File("a.c")))
     dies = unit(callee, *methods, class_, lines=lines)
     symbol = Symbol("between", TEXT + 15 * FUNCTION_SIZE, FUNCTION_SIZE)
-    return program(dies, text=[code_section(TEXT, end - TEXT)], symbols=[symbol])
+    sections = Dwarf([dies]).sections()
+    if is_damaged:
+        sections[".debug_abbrev"] = sections[".debug_abbrev"][:-1]
+    return elf_of(sections, code_section(TEXT, end - TEXT), symbols=[symbol])
 
 
 def test_a_giant_unit_is_cut_into_pieces_alike_for_any_threads(tmp_path: Path) -> None:
@@ -103,3 +109,11 @@ def test_a_wrong_sibling_in_a_giant_unit_is_bounded(tmp_path: Path) -> None:
     found = [convert_bytes(tmp_path, image, {"threads": threads}) for threads in (1, 2)]
     assert found[0].functions == found[1].functions
     assert found[0].report.warnings == found[1].report.warnings
+
+
+def test_damage_of_a_giant_unit_is_one_warning(tmp_path: Path) -> None:
+    image = _giant_unit(SIBLING, is_damaged=True)
+    for threads in (1, 2, 5):
+        found = convert_bytes(tmp_path, image, {"threads": threads})
+        assert len(found.functions) == GIANT_FUNCTIONS + 1
+        assert found.report.warnings == {"Damaged abbreviations": 1}
