@@ -579,6 +579,7 @@ bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, uint64_t from, uin
 
 uint64_t dwarf_child_from(const dwarf_unit *unit, uint64_t from, uint64_t least) {
     cursor c = dwarf_unit_cursor(unit, from);
+    bool jumps = !unit->input->full_walk;
     uint64_t depth = 0; /* below the child, of DIEs without DW_AT_sibling */
     while ((cursor_offset(&c) < least || depth > 0) && cursor_left(&c) > 0) {
         uint64_t code = cursor_uleb_1(&c), sibling;
@@ -589,7 +590,7 @@ uint64_t dwarf_child_from(const dwarf_unit *unit, uint64_t from, uint64_t least)
         }
         a = abbrev_find(unit->abbrevs, code);
         if (a == NULL) return unit->header->end;
-        sibling = a->has_children ? dwarf_sibling(unit, a, &c) : 0;
+        sibling = a->has_children && jumps ? dwarf_sibling(unit, a, &c) : 0;
         if (sibling != 0) {
             c.at = c.start + sibling;
             continue;

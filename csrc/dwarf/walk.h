@@ -73,8 +73,8 @@ typedef struct unit_walk {
 bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, uint64_t from, uint64_t to,
                      warning_list *warnings);
 /* Return the offset of the first child of the root at or after `least`, of those from
- * `from` on, which is one. DW_AT_sibling leads over the children before it; of one without
- * it, the DIEs are stepped over. If one cannot be read, return the end of the unit. */
+ * `from` on, which is one. DW_AT_sibling leads over children before it; without it, and in
+ * a full walk, DIEs are stepped over. If one cannot be read, return the end of the unit. */
 uint64_t dwarf_child_from(const dwarf_unit *unit, uint64_t from, uint64_t least);
 /* Whether the walk of a unit has paused. Then the lists have complete functions, and
  * dwarf_walk_on() empties all lists but the scopes and reads the next functions. */

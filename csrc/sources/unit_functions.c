@@ -45,7 +45,6 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     free(joiner->known.slots);
 }
 
-
 /* ---- functions ----------------------------------------------------------------------- */
 
 static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
@@ -171,12 +170,10 @@ bool unit_functions_clear(unit_functions *result, size_t index) {
 }
 
 /* Open the unit whose DIEs are to be read: the split unit of a skeleton, if it has one.
- * False if it cannot be read or has no code. What is wrong with a unit is a warning once,
- * however often pieces of it are opened. */
-static bool open_unit(unit_joiner *joiner, const unit_source *source, bool is_ahead) {
+ * False if it cannot be read or has no code. */
+static bool open_unit(unit_joiner *joiner, const unit_source *source) {
     const skeleton_unit *skeleton = source->skeleton;
-    warning_list ignored = {0};
-    bool is_known = is_ahead || source->cut_count > 1;
+    warning_list ignored = {0}; /* of a piece: they were given for the first one */
     bool has_split = skeleton != NULL && skeleton->split_input != NULL;
     dwarf_unit *whole = has_split ? &joiner->skeleton : &joiner->unit;
     joiner->line_unit = whole;
@@ -185,7 +182,7 @@ static bool open_unit(unit_joiner *joiner, const unit_source *source, bool is_ah
     if (dwarf_is_type_unit(source->header) ||
         !dwarf_unit_open(whole, source->input, source->header, NULL,
                          has_split ? &joiner->skeleton_abbrevs : &joiner->abbrevs,
-                         is_known ? &ignored : joiner->warnings))
+                         source->cut_count > 1 ? &ignored : joiner->warnings))
         return false;
     if (skeleton == NULL) return true;
     if (!has_split) {
@@ -210,8 +207,7 @@ static bool walk_source(unit_joiner *joiner, const unit_source *source, unit_wal
 }
 
 bool unit_walk_ahead(unit_joiner *joiner, const unit_source *source, piece_walk *ahead) {
-    bool is_done =
-        open_unit(joiner, source, true) && walk_source(joiner, source, &ahead->walk);
+    bool is_done = open_unit(joiner, source) && walk_source(joiner, source, &ahead->walk);
     ahead->long_names = joiner->long_names;
     return is_done;
 }
@@ -303,7 +299,7 @@ static bool read_source(unit_functions *result, unit_joiner *joiner,
     joiner->is_rest = source->is_rest;
     joiner->covered.count = 0;
     joiner->knows_ranges = false;
-    if (!open_unit(joiner, source, false))
+    if (!open_unit(joiner, source))
         return !joiner->abbrevs.failed && !joiner->skeleton_abbrevs.failed;
     result->file = joiner->warnings->file;
     if (source->ahead != NULL)

@@ -15,7 +15,7 @@ bool unit_pieces_list(unit_pieces *pieces, const debug_files *files) {
         giant = &pieces->giants.items[pieces->giants.count];
         *giant = (giant_unit){.unit = i,
                               .first = i + pieces->giants.count * GIANT_PIECES,
-                              .left = GIANT_PIECES};
+                              .left = GIANT_PIECES, .walked = 1};
         ++pieces->giants.count;
         pieces->count += GIANT_PIECES;
     }

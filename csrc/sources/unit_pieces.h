@@ -30,7 +30,7 @@ typedef struct giant_unit {
     size_t taken;  /* pieces whose end is known */
     unsigned left; /* pieces with DIEs that have not been read */
     bool runs_lines; /* a thread runs the line program */
-    size_t walked; /* pieces whose walk ahead was begun */
+    size_t walked; /* the next piece to be walked ahead, which the first is not */
     piece_walk walks[GIANT_PIECES];
     bool is_whole; /* it cannot be cut: the first piece is the complete unit */
     range_list covered; /* addresses of the functions of the pieces that were read */

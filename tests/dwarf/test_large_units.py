@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from tests.conversions import convert_bytes
+from tests.conversions import Options, convert_bytes
 from tests.inputs.dies import SIBLING, Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
@@ -109,6 +109,15 @@ def test_a_wrong_sibling_in_a_giant_unit_is_bounded(tmp_path: Path) -> None:
     found = [convert_bytes(tmp_path, image, {"threads": threads}) for threads in (1, 2)]
     assert found[0].functions == found[1].functions
     assert found[0].report.warnings == found[1].report.warnings
+
+
+def test_a_full_walk_of_a_giant_unit_follows_no_sibling(tmp_path: Path) -> None:
+    image = _giant_unit(SIBLING, crossing=GIANT_FUNCTIONS // 2)
+    for threads in (1, 2):
+        options: Options = {"threads": threads, "full_walk": True}
+        found = convert_bytes(tmp_path, image, options)
+        assert len(found.functions) == GIANT_FUNCTIONS + 1
+        assert not found.report.warnings
 
 
 def test_damage_of_a_giant_unit_is_one_warning(tmp_path: Path) -> None:
