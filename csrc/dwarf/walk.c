@@ -109,6 +109,7 @@ static bool read_origin(const walker *w, const dwarf_fields *fields,
 
 static inline uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
     uint64_t offset;
+    /* The usual case of read_origin(), without its calls. */
     if (GSYM_LIKELY(dwarf_has(fields, FIELD_ABSTRACT_ORIGIN) &&
                     !dwarf_has(fields, FIELD_SPECIFICATION) &&
                     fields->form[FIELD_ABSTRACT_ORIGIN] == DW_FORM_ref4))
@@ -177,14 +178,15 @@ LIMIT(STORED_RANGE_BYTES, 1 << 20, 4);
 /* Return the limit on the bytes of range lists that are read. Any number of DIEs may use
  * the same list. */
 static uint64_t max_list_bytes(const dwarf_unit *unit) {
-    uint64_t all = LIMIT_OF(STORED_RANGE_BYTES,
-                            unit->code->sections[GSYM_DEBUG_RANGES].size +
-                                unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
-    uint64_t own = LIMIT_OF(RANGE_BYTES, unit->header->end - unit->header->offset);
-    return own < all ? own : all;
+    uint64_t of_file = LIMIT_OF(STORED_RANGE_BYTES,
+                                unit->code->sections[GSYM_DEBUG_RANGES].size +
+                                    unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
+    uint64_t of_unit = LIMIT_OF(RANGE_BYTES, unit->header->end - unit->header->offset);
+    return of_unit < of_file ? of_unit : of_file;
 }
 
-/* Whether the ranges of a DIE may be read: they are no list, or may have another one. */
+/* Whether the ranges of a DIE may be read: if they are a list, the limit must not have been
+ * reached. */
 static inline bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
     if (!dwarf_has(fields, FIELD_RANGES) || w->walk->lists.bytes <= w->max_list_bytes)
         return true;
@@ -580,7 +582,7 @@ bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, uint64_t from, uin
 uint64_t dwarf_child_from(const dwarf_unit *unit, uint64_t from, uint64_t least) {
     cursor c = dwarf_unit_cursor(unit, from);
     bool jumps = !unit->input->full_walk;
-    uint64_t depth = 0; /* below the child, of DIEs without DW_AT_sibling */
+    uint64_t depth = 0; /* levels below a child of the root, without DW_AT_sibling */
     while ((cursor_offset(&c) < least || depth > 0) && cursor_left(&c) > 0) {
         uint64_t code = cursor_uleb_1(&c), sibling;
         const abbrev *a;

@@ -72,9 +72,10 @@ typedef struct unit_walk {
  * children of its root or be outside of all. False where memory ran out. */
 bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, uint64_t from, uint64_t to,
                      warning_list *warnings);
-/* Return the offset of the first child of the root at or after `least`, of those from
- * `from` on, which is one. DW_AT_sibling leads over children before it; without it, and in
- * a full walk, DIEs are stepped over. If one cannot be read, return the end of the unit. */
+/* Return the offset of the first child of the root at or after `least`. The search begins
+ * at the child at `from`. DW_AT_sibling leads from a child to the next one; without it, and
+ * in a full walk, all DIEs of a child are stepped over. If a DIE cannot be read, return the
+ * end of the unit. */
 uint64_t dwarf_child_from(const dwarf_unit *unit, uint64_t from, uint64_t least);
 /* Whether the walk of a unit has paused. Then the lists have complete functions, and
  * dwarf_walk_on() empties all lists but the scopes and reads the next functions. */

@@ -35,7 +35,7 @@ typedef struct unit_source {
     uint64_t from, to; /* offset and end of the unit, unless it is a piece */
     const uint64_t *cuts; /* of a piece: where it and the pieces before it begin */
     size_t cut_count;     /* 0: it is a whole unit */
-    struct piece_walk *ahead; /* of a piece whose DIEs were visited: the walk, or NULL */
+    struct piece_walk *ahead; /* the walk over a piece, if it was made ahead, or NULL */
     bool is_rest; /* the piece without DIEs that has the rows without a function */
     const range_list *covered; /* of the rest: addresses of the unit's functions */
 } unit_source;

@@ -171,7 +171,7 @@ static bool is_label_of_sdcc(const elf_object *elf, const elf_symbol *symbol,
 }
 
 /* Whether a symbol marks the jumps that clang's -fsanitize=cfi has for all functions of one
- * type: it is as long as a byte of the first jump, which has the name of a function. */
+ * type: it covers one byte of the first jump, which has the symbol of a function, too. */
 static bool marks_jumps_of_type(const elf_symbol *symbol, const char *name) {
     return symbol->size == 1 && strncmp(name, "__typeid_", 9) == 0;
 }

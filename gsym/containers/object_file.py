@@ -86,9 +86,8 @@ class ObjectFile:
         self.is_64: bool = bool(self._header.is_64)
         # the byte order of the target, also used for the output
         self.big_endian: bool = bool(self._header.big_endian)
-        self.byteorder: Literal["little", "big"] = "little"
-        if self.big_endian:
-            self.byteorder = "big"
+        self.byteorder: Literal["little", "big"]
+        self.byteorder = "big" if self.big_endian else "little"
         # whether its sections were given addresses here, one after the other
         self.is_relocatable: bool = bool(self._header.is_relocatable)
         # the number of the machine that it is for: e_machine, cputype, Machine

@@ -1,7 +1,7 @@
 """The output styles of `gsym lookup`, GNU addr2line and llvm-symbolizer.
 
-Data that a GSYM file lacks is printed as missing: column 0, no start line of functions,
-no discriminators.
+In the style of llvm-symbolizer, data that a GSYM file lacks is printed as missing:
+column 0, no start line of functions, no discriminators.
 """
 
 from __future__ import annotations

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     _Made = tuple[int, bytes]
     # Makes them of the value of an argument, or of a part of a record.
     _Maker = Callable[[Any, "References"], _Made]
-    # Finds the value in a record; where its number is in the header; makes it.
+    # A function that finds a value in a record, the first bit of its number in the
+    # header, and the function that makes both of the value.
     _Part = tuple[Callable[[Any], Any], int, _Maker]
-    # Type and constant bits; of numbers their places, first bits, bits, and names.
+    # Type and constant bits; numbers, each with its place in the record, first bit,
+    # bits, and name for errors; parts.
     _Kind = tuple[int, int, list[tuple[int, int, int, str]], list[_Part]]
 
 MOST_STRING_SIZE = 32000
@@ -331,7 +333,7 @@ def _event_bytes(record: fxt.Event, references: References) -> bytes:
 
 
 def _kind(layout: Layout) -> _Kind:
-    """Steps that make the records of a layout; consecutive words are one."""
+    """The parts of records of a layout; consecutive words are one."""
     place = layout.record._fields.index
     numbers = [
         (place(each.field), each.first, each.bits, f"{each.field} of {layout.kind}")

@@ -130,7 +130,7 @@ class CoreNotes:
         self.program: str = ""  # the command line, or ""
         self.auxiliary: dict[int, int] = {}
         self.signature: int = 0  # bits of an address of code that may be a signature
-        # parts of files that were mapped, of which the inodes are not known
+        # parts of files that were mapped; their inodes are not known
         self.files: list[Mapping] = []
         self.threads: list[Thread] = []  # the threads; that which crashed is the first
         # number of the signal that ended the program; 0 if unknown
@@ -251,7 +251,7 @@ class CoreNotes:
         names = bytes(contents[(2 + 3 * count) * size :]).split(b"\0")
         for number, name in zip(range(len(table) // 3), names, strict=False):
             start, end, offset = table[3 * number : 3 * number + 3]
-            # Whether it has code says the part of the core, if there is one.
+            # The part of the core, if there is one, says whether it has code.
             yield _mapped(start, end, offset * unit, name, is_executable=True)
 
 

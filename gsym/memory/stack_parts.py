@@ -274,9 +274,12 @@ class AlikeLines(NamedTuple):
 
     def only(self, asked: Sequence[int]) -> AlikeLines:
         """Some of the lines."""
-        texts, values = self.texts, self.values
-        own = [texts[at] for at in asked], [values[at] for at in asked]
-        return AlikeLines(self.pattern, [self.lines[at] for at in asked], *own)
+        lines, texts, values = self.lines, self.texts, self.values
+        return self._replace(
+            lines=[lines[at] for at in asked],
+            texts=[texts[at] for at in asked],
+            values=[values[at] for at in asked],
+        )
 
     def column(self, at: int) -> Sequence[int]:
         """The number at a place in each line."""
@@ -347,18 +350,18 @@ class FrameLines:
         if pending := pending + self.rest:
             yield pending
 
-    def alike(self) -> Iterable[AlikeLines]:
+    def alike(self) -> list[AlikeLines]:
         """The lines of each pattern, in order."""
         found: dict[LinePattern, list[int]] = {}
         for at, pattern in enumerate(self.patterns):
             if pattern not in found:
                 found[pattern] = []
             found[pattern].append(at)
-        several: list[AlikeLines] = []
-        for pattern, own in found.items():
-            every = AlikeLines(pattern, range(len(self.texts)), self.texts, self.values)
-            several.append(every if len(found) == 1 else every.only(own))
-        return several
+        every = range(len(self.texts)), self.texts, self.values
+        if len(found) == 1:
+            (pattern,) = found
+            return [AlikeLines(pattern, *every)]
+        return [AlikeLines(each, *every).only(at) for each, at in found.items()]
 
 
 class StackHeading(NamedTuple):

@@ -22,7 +22,7 @@ _PERF_LINE = regex(
 )
 # Limit: `/tmp/perf-PID.map` of a process
 _MOST_PERF_MAP = 256 << 20
-MOST_IMAGE = 1 << 20  # bytes that are read of one that the kernel made
+MOST_IMAGE = 1 << 20  # bytes that are read of an image that the kernel made
 
 
 def read_symbols(symbols: Iterable[tuple[int, int, bytes]]) -> Reader:

@@ -458,17 +458,15 @@ def _add_samples(
     names = thread.get("processName").text(), thread.get("name").text()
     index = builder.thread(model.Thread(*numbers, *names))
     types = builder.profile.value_types
-    for number, stack in enumerate(stacks.list()):
+    for number, row in enumerate(stacks.list()):
         weight = weights[number] if number < len(weights) else 1
         values = [0] * len(types)
         values[types.index(value[0])] = scaled(weight, value[1]) or 0
-        if stack is not None and (
-            type(stack) is not int or not 0 <= stack < len(nodes)
-        ):
-            raise stacks.error(f"no stack {stack!r:.20}")
+        if row is not None and (type(row) is not int or not 0 <= row < len(nodes)):
+            raise stacks.error(f"no stack {row!r:.20}")
         time = times[number] if number < len(times) else None
-        of = tree.stack(model.ROOT if stack is None else nodes[stack])
-        builder.sample(of, tuple(values), thread=index, time=time)
+        stack = tree.stack(model.ROOT if row is None else nodes[row])
+        builder.sample(stack, tuple(values), thread=index, time=time)
 
 
 def _times(samples: Node) -> list[int | None]:
@@ -503,7 +501,7 @@ class _Table:
 
 
 class _Stacks:
-    """The tables of what stacks are made of, of one thread or shared by several."""
+    """The tables that stacks are made of; several threads may share them."""
 
     def __init__(
         self,
@@ -515,7 +513,7 @@ class _Stacks:
         self._mappings = mappings
         self._builder = builder
         self._location = cache(self._location_of)
-        tables["stackTable"].fields()  # which no thread lacks
+        tables["stackTable"].fields()  # an error if there is no such table
         self._stacks, self._frames, self._functions, self._resources, self._sources = (
             _Table(tables[name], names) for name, names in _COLUMNS_READ.items()
         )

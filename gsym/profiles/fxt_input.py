@@ -128,13 +128,13 @@ class _Samples:
     def finish(self) -> None:
         """Put the samples into the profile, in the order of the file."""
         builder = self._builder
-        stack = cache(self._stack)  # most come many times
-        thread = cache(lambda *who: builder.thread(_thread(self._objects, *who)))
+        stack_of = cache(self._stack)  # most come many times
+        thread_of = cache(lambda *who: builder.thread(_thread(self._objects, *who)))
         mappings = self._mappings_of_frames()
         for backtrace, found in zip(self._backtraces, mappings, strict=True):
-            who = thread(backtrace.provider, backtrace.process, backtrace.thread)
-            of = stack(backtrace.frames, found)
-            builder.sample(of, thread=who, time=backtrace.ns)
+            who = backtrace.provider, backtrace.process, backtrace.thread
+            stack = stack_of(backtrace.frames, found)
+            builder.sample(stack, thread=thread_of(*who), time=backtrace.ns)
 
     def _stack(
         self, addresses: tuple[int, ...], mappings: tuple[int | None, ...]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     _Line = tuple[int, str, int]  # first address, path, line
 
-JITDUMP = regex(r".*/jit-[\w-]{1,64}\.dump", re.ASCII)  # PID; TID-PID
+JITDUMP = regex(r".*/jit-[\w-]{1,64}\.dump", re.ASCII)  # PID, or TID-PID-RANDOM
 ANONYMOUS = ("//anon", "/anon_hugepage", "/dev/zero", "/memfd:", "[anon", "/SYSV")
 """The first characters of paths of memory that is no file."""
 _NEWER = "it is newer than the profile, and may be of another process"
@@ -187,8 +187,8 @@ def _read_jitdump(data: memoryview) -> Iterator[_Function]:
 def _at_their_code(functions: list[_Function]) -> list[_Function]:
     """The functions with lines at the addresses of their code.
 
-    V8 adds the ELF header that perf inject once put right before the code. In its dumps
-    no function has a line earlier; those of others have lines from a start on.
+    V8 adds the size of the ELF header that perf inject once put before the code, so in
+    its dumps no function has a line earlier. Others write lines from the start on.
     """
     firsts = (each.lines[0][0] - each.start for each in functions if each.lines)
     if min(firsts, default=0) < _ELF_HEADER:
@@ -203,8 +203,8 @@ def _moved(lines: Iterable[_Line], by: int) -> tuple[_Line, ...]:
 def _lines(body: memoryview, order: str) -> list[_Line]:
     """The lines of a function, each with its first address, ordered by that.
 
-    None where the entries do not fill the record up to its alignment: some versions of
-    V8 write names of scripts with zeros in them.
+    There are none if the entries do not fill the record up to its alignment: some
+    versions of V8 write names of scripts with zeros in them.
     """
     _, count = struct.unpack_from(f"{order}QQ", body)
     found, place, path = [], 16, ""

@@ -386,8 +386,8 @@ def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
     return len(profile.locations) - missing.total(), rows
 
 
-# Threads of one number, the first ones, whose names later ones complete: a program may
-# give a thread a name for each request.
+# How many threads of one number, the first ones, get names that come later: a program
+# may give a thread a name for each request.
 _MOST_COMPLETED = 64
 
 

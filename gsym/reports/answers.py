@@ -82,13 +82,13 @@ class Answers(Sequence[ReportFrame]):
 
     def unsure(self) -> Iterator[ReportFrame]:
         """See `Report.unsure_frames`."""
-        at_all = {*self.reasons, *self.folded}
-        at_all.update(at for at, span in enumerate(self.spans) if span is None)
+        unsure = {*self.reasons, *self.folded}
+        unsure.update(at for at, span in enumerate(self.spans) if span is None)
         doubts = {at for at, kind in enumerate(self.frames.known) if kind.doubt}
         if doubts:
             kinds = enumerate(self.frames.kinds)
-            at_all.update(at for at, kind in kinds if kind in doubts)
-        return map(self.__getitem__, sorted(at_all))
+            unsure.update(at for at, kind in kinds if kind in doubts)
+        return map(self.__getitem__, sorted(unsure))
 
     def function(self, at: int) -> str:
         """The name of the function of a frame; "" without calls."""
@@ -106,7 +106,8 @@ class Answers(Sequence[ReportFrame]):
             by: Bytes from there to the address where the instruction ends.
 
         Returns:
-            The rows of each address, and the characters in these; starts of functions.
+            By address the rows and how many characters these have; where the functions
+            start.
         """
         found = reader.lookup_many(asked, misses=False)
         if (damage := found.damage) is not None:
@@ -116,9 +117,10 @@ class Answers(Sequence[ReportFrame]):
         paths = [each[0] for each in files], [each[1] for each in files]
         offsets, inlined = found.offset.tolist(), found.inlined.tolist()
         shown = [each + 1 for each in offsets] if by else offsets
-        own: Sequence[list[Any]] = names, *paths, found.line.tolist(), shown, inlined
+        lines = found.line.tolist()
+        columns: Sequence[list[Any]] = names, *paths, lines, shown, inlined
         first = len(self.rows[0])
-        for column, fields in zip(self.rows, own, strict=True):
+        for column, fields in zip(self.rows, columns, strict=True):
             column.extend(fields)
         sizes = map(len, names)
         for each in paths:
@@ -128,11 +130,11 @@ class Answers(Sequence[ReportFrame]):
         begins = [0, *ends][: len(ends)]
         numbers, until = found.address_index.tolist(), [0, *accumulate(sizes)]
         answered = [asked[numbers[begin]] for begin in begins]
-        own_spans = [*zip(begins, ends, strict=True)]
-        spans = [(first + begin, first + end) for begin, end in own_spans]
+        found_spans = [*zip(begins, ends, strict=True)]
+        spans = [(first + begin, first + end) for begin, end in found_spans]
         if max(map(sub, ends, begins), default=0) > _MOST_CALLS:
             spans = [*map(self._shortened, spans)]
-        characters = [until[end] - until[begin] for begin, end in own_spans]
+        characters = [until[end] - until[begin] for begin, end in found_spans]
         starts = {
             address - offsets[end - 1]
             for address, end in zip(answered, ends, strict=True)
@@ -153,8 +155,8 @@ class Answers(Sequence[ReportFrame]):
     def originals(self) -> Iterator[str]:
         """Texts and frames in order, as they were in the report."""
         frames = self.frames
-        several = zip(frames.befores, frames.texts, strict=True)
-        return chain(chain.from_iterable(several), (frames.rest,))
+        pairs = zip(frames.befores, frames.texts, strict=True)
+        return chain(chain.from_iterable(pairs), (frames.rest,))
 
     def shown(self, modules: Sequence[str]) -> Iterator[Shown]:
         """The answer that is shown for each text and frame.
@@ -162,8 +164,8 @@ class Answers(Sequence[ReportFrame]):
         Args:
             modules: The names of the modules.
         """
-        several = zip(repeat(None), self._shown(modules), strict=False)
-        return chain(chain.from_iterable(several), (None,))
+        pairs = zip(repeat(None), self._shown(modules), strict=False)
+        return chain(chain.from_iterable(pairs), (None,))
 
     def _shown(self, modules: Sequence[str]) -> Iterator[Shown]:
         frames, lines = self.frames, CallLines().rows(*self.rows)

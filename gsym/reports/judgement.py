@@ -262,7 +262,7 @@ class Judge:
         rights: Sequence[_Right],
         asked: Sequence[int] | None = None,
     ) -> None:
-        """Add the frames of some of the lines, or of all; or lines without a frame."""
+        """Add the frames of lines, or the lines if they have none; *asked*: which."""
         own = alike if asked is None else alike.only(asked)
         texts, count, end = own.texts, len(own.texts), 0
         befores = [self._befores[at] for at in own.lines]
@@ -296,8 +296,9 @@ class Judge:
             )
 
     def _extend(self, *columns: Sequence[Any]) -> None:
-        for column, own in zip(self.rows, columns, strict=True):
-            column.extend(own)  # type: ignore[attr-defined]
+        rows: Iterable[list[Any]] = self.rows
+        for column, added in zip(rows, columns, strict=True):
+            column.extend(added)
 
     def _kinds(self, reading: Reading, alike: AlikeLines) -> list[int]:
         """The kind of the frame that a reading is in each line."""
@@ -365,9 +366,9 @@ def _facts(alike: AlikeLines, columns: Sequence[_Column]) -> Iterator[Iterable[o
                 and -_NEAR <= first - second <= _NEAR
                 for first, second in zip(one.links, other.links, strict=True)
             ]
-    for (own, *_), (other_own, *_) in combinations(alike.pattern.readings, 2):
-        if own.frame.module == other_own.frame.module:
-            yield map(eq, alike.addresses(own), alike.addresses(other_own))
+    for (before, *_), (after, *_) in combinations(alike.pattern.readings, 2):
+        if before.frame.module == after.frame.module:
+            yield map(eq, alike.addresses(before), alike.addresses(after))
 
 
 def _links(

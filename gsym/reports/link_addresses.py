@@ -132,7 +132,7 @@ class LinkAddresses:
     def places(self, addresses: Sequence[int | None]) -> bytes:
         """Kinds of places: of each address a set of `FUNCTION` and the like.
 
-        It is empty for those that are not known, or have more than 64 bits.
+        The set of an address that is not known or has more than 64 bits is empty.
         """
         asked = [each for each in addresses if each is not None]
         if len(asked) < len(addresses) or not _have_64_bits(asked):

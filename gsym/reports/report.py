@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from gsym.reports.answers import Answers
 
     Shown = str | tuple[Sequence[str], Sequence[str]] | None
-    """The text in the place of a part; or its lines, and those after the line that
-    it is in; None: the part stays."""
+    """An answer in the place of a part: a text, or lines and others that follow the
+    line of the part; None: the part stays."""
 
 
 PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
@@ -249,7 +249,7 @@ class Report(NamedTuple):
 
     @property
     def columns(self) -> Answers | None:
-        """The columns that the frames are made of; None if they are made."""
+        """The columns that the frames are made of; None if frames are records."""
         several = (getattr(each.frames, "answers", None) for each in self.threads)
         return next(several, None)
 

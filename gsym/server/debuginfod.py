@@ -193,7 +193,7 @@ class _Debuginfod:
 
 
 def _kinds(path: str, build_id: str) -> tuple[str, ...]:
-    """The kinds of a file with a build id, perhaps."""
+    """The kinds of a file; empty if it has another build id, or cannot be read."""
     with suppress(GsymError, OSError):
         facts = facts_of(path)
         unsure_of(facts, ModuleKey(code_id=build_id))

@@ -142,7 +142,7 @@ class Store:
         self.exists()
         slots = list(self.slots())
         if not slots and (lost := lost_modules(self.path)):
-            reason = f"the links of {len(lost)} modules are missing; {layout.MENDED}"
+            reason = f"the links of {len(lost)} modules are missing; {layout.REMEDY}"
             error = FormatError(reason, path=self.path)
             if damaged is None:
                 raise error
@@ -394,7 +394,7 @@ class Store:
             target = os.readlink(path)
         except (OSError, ValueError):
             if os.path.isfile(path):
-                damaged.append(FormatError(layout.MENDING, path=path))
+                damaged.append(FormatError(layout.COPIED_REMEDY, path=path))
             return
         slot, file = parse_target(target)
         if file == layout.GSYM_FILE:

@@ -64,8 +64,8 @@ EVICTED = ".evicted"
 SERVED = ".served"
 
 COPIED = "not a link: the store was copied with its links followed"
-MENDED = "'gsym store verify --repair' restores them"
-MENDING = f"{COPIED}; {MENDED}"
+REMEDY = "'gsym store verify --repair' restores them"
+COPIED_REMEDY = f"{COPIED}; {REMEDY}"
 
 GSYM_FILE = "module.gsym"
 SIDECAR = "module.json"

@@ -267,7 +267,7 @@ def published_folder(store: str, slot: str) -> str | None:
         return os.path.normpath(os.path.join(link, os.pardir, os.readlink(link)))
     except OSError:
         if layout.is_copy(store, slot):
-            raise FormatError(layout.MENDING, path=link) from None
+            raise FormatError(layout.COPIED_REMEDY, path=link) from None
         return None
 
 
@@ -285,7 +285,7 @@ def lost_modules(store: str, *, in_parts: bool = False) -> list[Entry]:
 
     Args:
         store: Its path.
-        in_parts: Whether to look also where other modules have links, at each module.
+        in_parts: Whether to look at each module also if others have links.
 
     Returns:
         Modules in their folders, the newest last.

@@ -156,10 +156,9 @@ def test_lines_of_v8_are_behind_their_code_by_a_header(
     places: list[tuple[str, int]],
 ) -> None:
     made, path = Jitdump(p.PerfFile()), tmp_path / "jit-77.dump"
-    weak = WEAK_REFERENCE
     path.write_bytes(
         made.head
-        + made.lines(0, START, *weak)
+        + made.lines(0, START, *WEAK_REFERENCE)
         + made.load(0, START, 1, "JS:^WeakReference")
         + made.lines(0, START + 0x110, *caller)
         + made.load(0, START + 0x110, 2, "caller")

@@ -64,7 +64,7 @@ def read_module(records: Iterable[bytes]) -> ModuleKey:
 
 
 def read_head(text: memoryview) -> ModuleKey:
-    """The module of a text by the records at its start, as of `read_module`."""
+    """The module that the records at the start of a text describe."""
     return read_module(bytes(text[:_HEAD_SIZE]).splitlines())
 
 

@@ -281,7 +281,7 @@ class _Walk:
     def __init__(self, stack: StackBuilder, region: _Find, form: str) -> None:
         self._stack = stack
         self._is_apple = form == _APPLE
-        self._is_adjusted = form == _VALGRIND  # all that are return addresses
+        self._is_valgrind = form == _VALGRIND
         self._is_sure = form in {_APPLE, _REQUEST, _VALGRIND}
         self._region = region
         self._loaded = Regions()
@@ -376,8 +376,11 @@ class _Walk:
         if self._is_sure:  # of the module and of what is a return address
             is_return = self._is_apple and at > 0
             known = options[0]._replace(text=symbol or place, is_return=is_return)
-            is_moved = self._is_adjusted  # by a distance that named functions tell
-            return known._replace(symbol=symbol, may_return=True) if is_moved else known
+            if not self._is_valgrind:
+                return known
+            # Named functions tell where modules were loaded; valgrind has subtracted 1
+            # from return addresses.
+            return known._replace(symbol=symbol, may_return=True)
         return options[0]._replace(
             text=symbol or place,
             others=tuple(options[1:]),

@@ -115,9 +115,9 @@ class _Receiving:
         except Exception as error:  # noqa: BLE001 - the protocol defines the answer
             return _refused(error, facts)
         finally:
-            of = self._service.metrics.of
-            of("gsym_symbfile_parts", kind, facts["symbfile"]).inc()
-            of("gsym_symbfile_bytes", kind).inc(size)
+            metrics = self._service.metrics
+            metrics.of("gsym_symbfile_parts", kind, facts["symbfile"]).inc()
+            metrics.of("gsym_symbfile_bytes", kind).inc(size)
         return protocol.success_response()
 
     async def _receive(
