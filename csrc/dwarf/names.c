@@ -270,8 +270,10 @@ static const scope_list *scanned_from(name_resolver *resolver, const dwarf_unit 
         index = resolver->scanned.count;
         if (!LIST_ADD(resolver->scanned, (scope_list){0}) ||
             !scan_scopes(unit, from, end, &resolver->scanned.items[index]) ||
-            !number_map_set(&resolver->scanned_from, key, index))
+            !number_map_set(&resolver->scanned_from, key, index)) {
+            resolver->foreign_abbrevs.failed = true; /* which fails the conversion */
             return NULL;
+        }
     }
     return &resolver->scanned.items[index];
 }
