@@ -77,7 +77,7 @@ _DROP = """() => {
 }"""
 _REQUEST = """() => {
     const sent = performance.getEntriesByType("resource")
-        .find((each) => each.name.endsWith("/page/symbolize"));
+        .find((each) => new URL(each.name).pathname.endsWith("/symbolicate/report"));
     return sent.responseEnd - sent.requestStart;
 }"""
 
