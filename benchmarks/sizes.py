@@ -54,7 +54,9 @@ def measure_input(binary: Path, folder: Path) -> list[str]:
     for command in commands:
         subprocess.run(command, check=True, stdout=sys.stderr)
     symcache(binary, cache)
-    others = [dwarf_size(binary), sym.stat().st_size, cache.stat().st_size]
+    with sym.open("rb") as lines:
+        breakpad = sum(len(each) for each in lines if not each.startswith(b"STACK "))
+    others = [dwarf_size(binary), breakpad, cache.stat().st_size]
     size = ours.stat().st_size
     sizes = [*others, llvm.stat().st_size, size, plain.stat().st_size]
     megabytes = [f"{each / MEGABYTE:.2f}" for each in sizes]
