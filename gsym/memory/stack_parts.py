@@ -644,6 +644,9 @@ def valid_text(text: str) -> str:
 
 
 NO_FRAMES = "text without frames"
+PROFILE = "Firefox profile"
+FOLDED = "folded stacks"
+"""The form of lines that are stacks, the innermost frame last."""
 
 
 def file_name(path: str) -> str:

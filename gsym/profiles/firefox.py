@@ -479,7 +479,7 @@ def _times(samples: Node) -> list[int | None]:
 
 
 class _Table:
-    """Some columns of a table, as lists; empty where there is none."""
+    """Columns of a table, as lists; a column that is missing is empty."""
 
     def __init__(self, node: Node, names: str) -> None:
         self.node = node
@@ -495,7 +495,7 @@ class _Table:
         return column[row] if is_row else None
 
     def has(self, row: Any, flag: int) -> bool:
-        """Whether a row has a value that a flag tells of, where there are flags."""
+        """Whether a row has a value: its flag is set, or the table has no flags."""
         flags = self.item("flags", row)
         return type(flags) is not int or bool(flags & flag)
 
@@ -513,7 +513,7 @@ class _Stacks:
         self._mappings = mappings
         self._builder = builder
         self._location = cache(self._location_of)
-        tables["stackTable"].fields()  # an error if there is no such table
+        tables["stackTable"].fields()  # raises if the table is missing
         self._stacks, self._frames, self._functions, self._resources, self._sources = (
             _Table(tables[name], names) for name, names in _COLUMNS_READ.items()
         )

@@ -203,8 +203,8 @@ def _moved(lines: Iterable[_Line], by: int) -> tuple[_Line, ...]:
 def _lines(body: memoryview, order: str) -> list[_Line]:
     """The lines of a function, each with its first address, ordered by that.
 
-    There are none if the entries do not fill the record up to its alignment: some
-    versions of V8 write names of scripts with zeros in them.
+    The list is empty if the entries end before the record, padding apart: some versions
+    of V8 write names of scripts with zeros in them, so what follows is misread.
     """
     _, count = struct.unpack_from(f"{order}QQ", body)
     found, place, path = [], 16, ""

@@ -453,7 +453,7 @@ class ProfileBuilder:
 
     def _completed(self, thread: Thread) -> int:
         process, number, *names = thread
-        # Without a number, the name of a thread is all that tells it apart.
+        # A thread without a number is identified by its name.
         key = process, thread.thread_name if number is None else number
         same = self._numbered.setdefault(key, [])
         threads = self.profile.threads

@@ -1,7 +1,7 @@
 """Features of perf.data: programs of BPF, and what Android's simpleperf alone writes.
 
-perf stores what the kernel says of each program of BPF that it had compiled while perf
-recorded: `bpf_prog_info` with arrays behind it, and the BTF of its names and files. The
+perf stores each BPF program that the kernel compiled during the recording:
+`bpf_prog_info`, followed by its arrays, and the BTF that has its names and files. The
 lines are those of machine code, at its addresses. simpleperf writes symbols and
 settings.
 

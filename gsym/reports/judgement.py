@@ -166,6 +166,11 @@ class _Rows(NamedTuple):
     links: list[int | None]
     places: list[int]
 
+    def add(self, **columns: Sequence[Any]) -> None:
+        """Add rows, given as all of the columns."""
+        for name in self._fields:
+            getattr(self, name).extend(columns[name])
+
     def in_order(self) -> _Rows:
         """The rows in the order of their lines."""
         order = sorted(range(len(self.lines)), key=self.lines.__getitem__)
@@ -200,16 +205,17 @@ def settled(
         are_frames = [each != _TEXT for each in rows.kinds]
         several: Iterable[list[Any]] = rows
         rows = _Rows(*[[*compress(each, are_frames)] for each in several])
-    own, _, frames.texts, _, frames.kinds, *_ = rows
-    *_, frames.addresses, frames.links, frames.places = rows
-    firsts, of_lines = lines.firsts(), lines.headings
-    each_line = [*dict.fromkeys(own)]
+    frames.texts, frames.kinds = rows.texts, rows.kinds
+    frames.addresses = rows.addresses
+    frames.links, frames.places = rows.links, rows.places
+    firsts, heading_of = lines.firsts(), lines.headings
+    each_line = [*dict.fromkeys(rows.lines)]
     ordinals = map(firsts.__getitem__, each_line)
-    numbers = map(of_lines.__getitem__, each_line)
+    numbers = map(heading_of.__getitem__, each_line)
     stacks, headings_of_stacks = numbered(ordinals, numbers, headings)
     stack_of = dict(zip(each_line, stacks, strict=True))
-    frames.stacks = [*map(stack_of.__getitem__, own)]
-    frames.headings = [*map(of_lines.__getitem__, own)]
+    frames.stacks = [*map(stack_of.__getitem__, rows.lines)]
+    frames.headings = [*map(heading_of.__getitem__, rows.lines)]
     return frames, headings_of_stacks
 
 
@@ -267,10 +273,15 @@ class Judge:
         texts, count, end = own.texts, len(own.texts), 0
         befores = [self._befores[at] for at in own.lines]
         if not rights:
-            text, others = [*map(add, befores, texts)], ([""] * count, [""] * count)
-            numbers = [_TEXT] * count, [0] * count
-            self._extend(
-                own.lines, text, *others, *numbers, [None] * count, bytes(count)
+            self.rows.add(
+                lines=own.lines,
+                befores=[*map(add, befores, texts)],
+                texts=[""] * count,
+                afters=[""] * count,
+                kinds=[_TEXT] * count,
+                addresses=[0] * count,
+                links=[None] * count,
+                places=bytes(count),
             )
         for number, (start, stop, reading, column) in enumerate(rights):
             if start > end or number:
@@ -284,21 +295,16 @@ class Judge:
                 if asked is not None:
                     links = [links[at] for at in asked]
                     places = [places[at] for at in asked]
-            self._extend(
-                own.lines,
-                befores,
-                [each[start:stop] for each in texts],
-                [each[stop:] for each in texts] if is_last else [""] * count,
-                self._kinds(reading, own),
-                own.addresses(reading),
-                links,
-                places,
+            self.rows.add(
+                lines=own.lines,
+                befores=befores,
+                texts=[each[start:stop] for each in texts],
+                afters=[each[stop:] for each in texts] if is_last else [""] * count,
+                kinds=self._kinds(reading, own),
+                addresses=own.addresses(reading),
+                links=links,
+                places=places,
             )
-
-    def _extend(self, *columns: Sequence[Any]) -> None:
-        rows: Iterable[list[Any]] = self.rows
-        for column, added in zip(rows, columns, strict=True):
-            column.extend(added)
 
     def _kinds(self, reading: Reading, alike: AlikeLines) -> list[int]:
         """The kind of the frame that a reading is in each line."""
@@ -331,7 +337,7 @@ class Judge:
     def _asked(
         self, reading: Reading, alike: AlikeLines
     ) -> tuple[Sequence[int | None], Sequence[int]]:
-        """The link-time addresses of lines, and what is there if that decides."""
+        """The link-time addresses of lines; their places, or 0 where none is asked."""
         frame, module = reading.frame, self._module_of(reading)
         nothing = bytes(len(alike.texts))
         if module is None or module.places is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
+from gsym.memory.stack_parts import FOLDED, PROFILE
 from gsym.model import frame_text, in_source_notation, join_path
 from gsym.patterns import regex
 from gsym.records import NamedTuple
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     line of the part; None: the part stays."""
 
 
-PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
-FOLDED = "folded stacks"  # `gsym.reports.stacks.frames.FOLDED`
 # Functions that report a fault of their callers.
 _REPORTING = regex(
     r"_*(gsignal|raise|abort|assert\w*|libc_message\w*|libc_fatal|malloc_printerr|"

@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from time import perf_counter
 
 from gsym.errors import GsymError
-from gsym.memory.stack_parts import NO_FRAMES, NO_MODULE
+from gsym.memory.stack_parts import FOLDED, NO_FRAMES, NO_MODULE, PROFILE
 from gsym.model import NO_FUNCTION
 from gsym.modules.key import NAME_ALONE, key_of_debug_id
 from gsym.reports.answers import Answers, ThreadFrames
@@ -25,9 +25,8 @@ from gsym.reports.link_addresses import (
     LinkAddresses,
     Readings,
 )
-from gsym.reports.report import PROFILE, Report, ReportModule, ReportThread
+from gsym.reports.report import Report, ReportModule, ReportThread
 from gsym.reports.stacks.evidence import FORM
-from gsym.reports.stacks.frames import FOLDED
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -352,7 +351,9 @@ class ReportWork:
             return
         from gsym.reports.folded_functions import FoldedFunctions
 
-        order = range(len(self._answers))[:: 1 if self._stack.form == FOLDED else -1]
+        order = range(len(self._answers))
+        if self._stack.form != FOLDED:
+            order = order[::-1]
         chosen = FoldedFunctions(self.modules, self._answers)
         chosen.choose(order, self._starts, self._callers)
 

@@ -337,7 +337,7 @@ def _is_lost(store: str, folder: str) -> bool:
 
 
 def restore_lost(store: str, *, in_parts: bool = False) -> list[Entry]:
-    """Publish the modules of `lost_modules` again; return them."""
+    """Publish what `_lost_modules` returns, unless another process has; return it."""
     lost = _lost_modules(store, in_parts)
     for entry in lost:
         with swap_lock(store, entry.slot):

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from gsym.memory.stack_parts import PROFILE
 from gsym.model import Frame
 from gsym.reports.report import Report, ReportFrame, ReportThread
-from gsym.reports.stacks.browser_profile import FORM
 
 INNER = Frame("inner", "", "a.h", 3, 0, inlined=True)
 OUTER = Frame("outer", "", "a.c", 12, 16, inlined=False)
@@ -43,7 +43,7 @@ def answered(made: dict[str, Any], calls: tuple[Frame, ...]) -> dict[str, Any]:
     frame = ReportFrame("0x10", 0, 16, "", calls, 16)
     threads = (ReportThread("main", is_crashed=False, frames=(frame,)),)
     parts = (front, (0, 0), back)
-    report = Report(FORM, "", threads, (), (), parts, is_verbatim=True)
+    report = Report(PROFILE, "", threads, (), (), parts, is_verbatim=True)
     found: dict[str, Any] = json.loads(str(report))
     return found
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from gsym.memory.stack_parts import StackBuilder
 
-FORM = "Firefox profile"
-
 _DECODER = json.JSONDecoder()
 _ARRAY = regex(r'"stringArray"\s*:\s*\[')
 _NEXT = regex(r"[\s,]*")

@@ -105,7 +105,7 @@ def _decode_xml(text: str) -> Any:
     except ParseError as error:
         if error.code == _MORE:
             several = list(filter(_XML.match, _NEXT_XML.split(text)))
-            found = [*map(_decode_xml, several)] if several[1:] else []
+            found = [*map(_decode_xml, several)] if several[1:] else [None]
             return found if all(found) else None
         if error.code not in _CUT:
             return None

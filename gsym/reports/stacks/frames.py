@@ -7,6 +7,7 @@ return, what they count from. For the groups of patterns, see
 
 from __future__ import annotations
 
+from gsym.memory.stack_parts import FOLDED
 from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import ADDRESS, HEX, NUMBER, OFFSET, FrameForm
 
@@ -261,8 +262,6 @@ _APPLE_SAMPLE = regex(
     r"(?P<module>[^()]+?)(?: \+ \d+)?\).{0,100}?"
     rf"\[0x(?P<address>{HEX})\])"
 )
-FOLDED = "folded stacks"
-"""The form of lines that are stacks, the innermost frame last."""
 # valgrind adjusts return addresses: `==7==    by 0x109151: ??? (in /opt/app)`, massif:
 # `| ->99.80% (36,000B) 0x109151: ??? (in /opt/app)`
 _VALGRIND = regex(

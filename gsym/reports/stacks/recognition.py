@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gsym.memory.stack_parts import (
     NO_LIMITS,
+    PROFILE,
     ReportLimits,
     StackBuilder,
     module_of_path,
@@ -136,7 +137,7 @@ def _parse_document(report: Any, text: str, stack: StackBuilder) -> ParsedReport
 
     if browser_profile.is_browser_profile(report):
         browser_profile.add_browser_profile(report, text, stack)
-        return stack.finish(browser_profile.FORM)
+        return stack.finish(PROFILE)
     return None
 
 
