@@ -9,6 +9,7 @@ from gsym.errors import GsymError
 from gsym.markup.failures import doubt
 from gsym.markup.stack_lines import AnsweredStack
 from gsym.markup.symbols import call_fields, function_name
+from gsym.memory.stack_parts import NO_LIMITS, StackBuilder
 from gsym.model import join_path
 from gsym.reports.link_addresses import NO_NAMES
 from gsym.reports.report import CallLines, indented
@@ -48,7 +49,6 @@ class LogStacks:
     ) -> Callable[[bytes], AnsweredStack]:
         """See `gsym.markup.stack_lines.StackAnswers`."""
         # Most logs have no such stack, and the patterns of all forms take long to load.
-        from gsym.memory.stack_parts import NO_LIMITS, StackBuilder
         from gsym.reports.stacks.line_reader import LineReader
 
         limits = NO_LIMITS._replace(modules=_MOST_OPEN, images=_MOST_OPEN)
