@@ -30,7 +30,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gsym.profiles.opening import ProfileOptions
 
@@ -46,7 +46,8 @@ _COSTS = regex(
 _NAME = regex(r"(?:\((?P<number>\d{1,10})\)\s*)?(?P<name>.*)", re.ASCII)
 _CALLS = regex(rf"calls=\s*(?P<count>{_NUMBER})(?:\s.*)?", re.ASCII)
 _PLAIN_ADDRESS = regex(r"0x(?P<address>[0-9a-f]{1,16})(?:'\d+)?", re.ASCII)
-_UNITS = {"sysTime": "nanoseconds", "Time": "microseconds"}
+_UNIT = regex(r".*\b(?P<short>[mun]s)\)", re.ASCII)
+_UNITS = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _FILES, _FUNCTIONS, _OBJECTS = range(3)
 _KEYS = {
     **dict.fromkeys(("fl", "fi", "fe", "cfi", "cfl"), _FILES),
@@ -54,6 +55,10 @@ _KEYS = {
     **dict.fromkeys(("ob", "cob"), _OBJECTS),
 }
 _UNKNOWN = "???"
+# A callee is in the file and the object of its caller unless a line says otherwise,
+# such as that nothing is known of them.
+_SAME = "="
+_CALLEE: Mapping[str, str] = {"cfn": "", "cfi": _SAME, "cob": _SAME}
 # Limit: Stacks of a profile of callgrind
 MOST_WAYS = 1 << 15
 """A graph may have more ways than any machine can hold."""
@@ -135,11 +140,12 @@ class _Reader:
         self.graphs: dict[model.Thread, _Graph] = {}
         self._builder = model.ProfileBuilder(())
         self._names: tuple[dict[str, str], ...] = ({}, {}, {})
-        self._now = dict.fromkeys(_KEYS, "")
+        self._now = {**dict.fromkeys(_KEYS, ""), **_CALLEE}
         self._thread = model.NO_THREAD
         self._positions = ["line"]
         self._last: dict[str, int] = {}
         self._events: list[str] = []
+        self._units = {"Time": "microseconds"}
         self._is_call = False
 
     def take(self, text: str) -> None:
@@ -164,10 +170,15 @@ class _Reader:
     def _head(self, key: str, value: str) -> None:
         if key == "positions":
             self._positions = value.split()
+        elif key == "event":  # sysTime : sysTime (elapsed ms)
+            name, _, text = value.partition(":")
+            found = _UNIT.fullmatch(text)
+            if found is not None:
+                self._units[name.strip()] = _UNITS[found["short"]]
         elif key == "events":
             self._events = value.split()
             types = (
-                model.ValueType(each, _UNITS.get(each, "count"))
+                model.ValueType(each, self._units.get(each, "count"))
                 for each in self._events
             )
             profile = self._builder.profile
@@ -209,11 +220,12 @@ class _Reader:
         function = _Function(now["fn"], now["fl"], now["ob"])
         place = now["fi"], max(self._last.get("line", 0), 0)
         if self._is_call:
-            path, module = now["cfi"] or now["fi"], now["cob"] or now["ob"]
+            path = now["fi"] if now["cfi"] == _SAME else now["cfi"]
+            module = now["ob"] if now["cob"] == _SAME else now["cob"]
             callee = _Function(now["cfn"], path, module)
             calls = graph.calls.setdefault(function, {})
             _add(calls.setdefault(_Call(place, callee), [0] * graph.events), costs)
-            now.update(dict.fromkeys(("cfn", "cfi", "cob"), ""))
+            now.update(_CALLEE)
             self._is_call = False
         else:
             places = graph.own.setdefault(function, {})
@@ -261,6 +273,14 @@ class _Ways:
                 if (function, call.callee) not in self._back:
                     _add(self._whole[function], costs)
                     _add(self._sums[call.callee], costs)
+        for function in (each for each in self._order if each not in graph.own):
+            # stackprof writes no costs of methods in C, only those of their calls.
+            rest = self._sums[function].copy()
+            for costs in graph.calls.get(function, {}).values():
+                _add(rest, (-cost for cost in costs))
+            rest = [max(0, cost) for cost in rest]
+            graph.own[function] = {(function.path, 0): rest}
+            _add(self._whole[function], rest)
         # Costs of each function that no call of it has.
         self._rests: dict[_Function, _Costs] = {}
         for function, sums in self._sums.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import product
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.patterns import regex
@@ -60,10 +61,9 @@ _MAGICS: Mapping[bytes, str] = {
     ),
     **dict.fromkeys((b"\x95\xa8\xc5\xca", b"\xca\xa8\xc5\x95"), _SYSPROF),
     **dict.fromkeys((b"JiTD", b"DTiJ"), _JITDUMP),
-    # The marks of marshal: a dictionary.
-    **dict.fromkeys(
-        (b"\xfb\xda\x00", b"{\xe9", b"{(", b"\xfb\xa9", b"\xfb\xe9"), _PSTATS
-    ),
+    # The marks of marshal for a dictionary and a tuple, referred to or not.
+    **{bytes(pair): _PSTATS for pair in product(b"{\xfb", b"()\xa8\xa9")},
+    b"gmon": "a file of counts of gprof; it has no stacks; type: gprof PROGRAM {}",
     b"SLOW": _ANDROID,
     b"MDMP": "a minidump; type: gsym symbolicate {}",
 }
@@ -146,6 +146,7 @@ _ENDINGS: Mapping[str, str] = {
         "a trace of Windows (ETW); "
         "open it in PerfView, and save the view of CPU stacks in speedscope's format"
     ),
+    ".er": "an experiment of gprofng; type: gprofng display text -calltree {}",
     ".trace": (
         "a trace of Instruments; "
         "type: sample PROGRAM on macOS, whose text 'gsym symbolicate' reads"

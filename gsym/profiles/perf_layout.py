@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 PERF_EVENT = " PERF_RECORD_"
+# Comments, and the bytes and fields of records, which perf script -D prints.
+NO_SAMPLE = regex(r"#| ?\.{1,64}(?:\s|$)|0x[0-9a-f]{1,16}@", re.ASCII)
 
 # Every repetition is bounded, so that no line takes long. A name of a thread has 15
 # bytes, but may have spaces; processes may be named longer.
@@ -240,7 +242,7 @@ def _heads(lines: Iterable[str]) -> list[str]:
     for line in lines:
         if not line.strip():
             is_first = True
-        elif not line.startswith("#") and PERF_EVENT not in line:
+        elif PERF_EVENT not in line and NO_SAMPLE.match(line) is None:
             if is_first:
                 first.append(line)
             elif not line.startswith("\t"):

@@ -35,6 +35,7 @@ from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import MOST_FRAMES
 from gsym.profiles.perf_layout import (
     FRAME,
+    NO_SAMPLE,
     PERF_EVENT,
     InlineFrame,
     Layout,
@@ -204,7 +205,7 @@ class _Parser:
             return self.end()
         if PERF_EVENT in text:
             return _record(text)
-        if text.startswith("#"):
+        if NO_SAMPLE.match(text) is not None:
             return None
         is_in_stack = self._head is not None and not self._is_of_lines
         # Where lines of stacks may look like first lines, blanks tell them apart; a

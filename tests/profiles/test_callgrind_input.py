@@ -127,6 +127,49 @@ def test_costs_beyond_all_calls_are_of_a_stack_of_their_own(tmp_path: Path) -> N
     }
 
 
+def test_a_callee_of_no_known_file_is_not_of_its_callers_file(tmp_path: Path) -> None:
+    # valgrind's file of a program that calls a library without lines.
+    text = (
+        "events: Ir\nob=(1) app\nfl=(1) app.c\nfn=(1) main\n1 5\n"
+        "cob=(2) lib.so\ncfi=(2) ???\ncfn=(2) each\ncalls=1 0\n1 60\n"
+        "cob=(3) ???\ncfi=(2)\ncfn=(3) 0x4f2a10\ncalls=1 0\n1 7\n\n"
+        "ob=(2)\nfl=(2)\nfn=(2)\n0 60\n\nob=(3)\nfn=(3)\n0 7\n"
+    )
+    profile = read(tmp_path, text)
+    assert stacks(profile) == {"main": 5, "main;each": 60, "main;0x4f2a10": 7}
+    modules = {each.name: each.own for each in top_rows(profile, "module")}
+    assert modules == {"app": 5, "lib.so": 60, "(unknown)": 7}
+
+
+def test_functions_without_costs_have_those_of_their_calls(tmp_path: Path) -> None:
+    # A file of stackprof: methods in C have no costs; `each` calls its caller's block.
+    text = (
+        "creator: stackprof\nevents: Instructions\nsummary: 41\n"
+        "fl=<cfunc>\nfn=Array#sort\n\nfl=a.rb\nfn=order\n3 1\n"
+        "cfl=<cfunc>\ncfn=Array#sort\ncalls=35 2\n0 35\n"
+        "cfl=<cfunc>\ncfn=Array#each\ncalls=40 2\n0 40\n"
+        "cfl=\ncfn=(garbage collection)\ncalls=5 6\n0 5\n\n"
+        "fl=<cfunc>\nfn=Array#each\ncfl=a.rb\ncfn=order\ncalls=40 2\n3 40\n\n"
+        "fl=\nfn=(garbage collection)\ncfn=(marking)\ncalls=5 0\n0 5\n"
+    )
+    profile = read(tmp_path, text)
+    own = {each.name: each.own for each in top_rows(profile) if each.own}
+    assert own == {"order": 1, "Array#sort": 35, "(marking)": 5}
+
+
+@pytest.mark.parametrize(
+    ("short", "unit"),
+    [("ms", "milliseconds"), ("us", "microseconds"), ("ns", "nanoseconds")],
+)
+def test_a_time_has_the_unit_that_the_file_says(
+    tmp_path: Path, short: str, unit: str
+) -> None:
+    # As valgrind --collect-systime=msec, usec and nsec.
+    head = f"event: sysTime : sysTime (elapsed {short})\nevents: Ir sysCount sysTime\n"
+    profile = read(tmp_path, head + "fn=main\n1 5 1 375\n")
+    assert [each.unit for each in profile.value_types] == ["count", "count", unit]
+
+
 def test_recursion_adds_no_stack(tmp_path: Path) -> None:
     text = (
         "events: Ir\nfn=main\n1 5\ncfn=a\ncalls=1 2\n1 100\n"

@@ -186,7 +186,8 @@ def test_json_is_recognised_by_its_members(
         (b"MOJ\3\1austin\0", "type: mojo2austin {} stacks.txt"),
         (b"memray\0\1", "type: memray transform speedscope {}"),
         (b"DTiJ\1\0", "it has no samples; type: perf record -k mono"),
-        (b"{\xe9\6app", "it has no stacks; type: py-spy"),
+        (b"\xfb)\3\xfa\6app.py\xe9\1", "it has no stacks; type: py-spy"),
+        (b"gmon\1\0\0\0", "it has no stacks; type: gprof PROGRAM {}"),
         # Two packets of Perfetto, with a clock and a time.
         (b"\x0a\x02\x40\x05\x0a\x02\x40\x06", "type: traceconv json {}"),
     ],
@@ -237,12 +238,12 @@ def test_texts_may_have_the_mark_of_the_order_of_bytes(
         assert name in {"leaf", "f"}
 
 
-@pytest.mark.parametrize("name", ["app.trace", "app.etl"])
+@pytest.mark.parametrize("name", ["app.trace", "app.etl", "test.1.er"])
 def test_formats_known_by_their_names_say_what_to_type(
     tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / name
-    if name.endswith(".trace"):
+    if not name.endswith(".etl"):
         path.mkdir()
     else:
         path.write_bytes(b"\x12\x01")

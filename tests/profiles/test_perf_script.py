@@ -195,6 +195,26 @@ def test_lines_of_threads_are_records() -> None:
     ]
 
 
+def test_bytes_and_fields_of_records_are_no_samples() -> None:
+    # perf script -D, of a thread of .NET.
+    dump = (
+        "\n0x79b0@perf.data [0x58]: event: 9\n"
+        ".\n. ... raw event: size 32 bytes\n"
+        ".  0000:  09 00 00 00 02 00 58 00 97 d2 d6 6b d8 55 00 00  ......X.\n"
+        "\n49249186908556 0x79b0 [0x58]: "
+        "PERF_RECORD_SAMPLE(IP, 0x2): 767/773: 0x55d86bd6d297 period: 250000 addr: 0\n"
+        "... FP chain: nr:2\n.....  0: fffffffffffffe00\n.....  1: 000055d86bd6d297\n"
+        " ... thread: .NET Timer:773\n ...... dso: /opt/app\n"
+        ".NET Timer 773 49249.186908:     250000 cpu-clock:ppp: \n"
+        "\t            1297 burn+0x97 (/opt/app)\n"
+    )
+    for sample in records(dump * 2):
+        assert isinstance(sample, PerfSample)
+        assert (sample.command, sample.event) == (".NET Timer", "cpu-clock:ppp")
+        assert sample.frames == (frame(0x1297, "burn", "/opt/app"),)
+    assert is_perf_script(dump.splitlines() * 2)
+
+
 def test_samples_are_returned_as_soon_as_they_end() -> None:
     # The first 4,096 lines tell the layout.
     lines = ["p 1 cycles:", "\t 1 f (/x)", "", "p 2 cycles:"] * 1024

@@ -22,8 +22,11 @@ BY = (
     "function)"
 )
 LIMIT = f"--limit N  number of rows of a table; 0: all (default: {_DEFAULT_LIMIT})"
+_TIMES = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _UNITS = {
-    "nanoseconds": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
+    "nanoseconds": _TIMES,
+    "microseconds": tuple((size // 10**3, name) for size, name in _TIMES[:3]),
+    "milliseconds": tuple((size // 10**6, name) for size, name in _TIMES[:2]),
     "bytes": (*BINARY_UNITS, (1, "B")),
 }
 
