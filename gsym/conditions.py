@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from fnmatch import translate
 
 from gsym.arguments import strings_of
+from gsym.lazy import re
 from gsym.records import NamedTuple
 from gsym.sizes import read_duration
 

@@ -5,7 +5,7 @@ To compile the forms of all reports takes longer than to answer one, which uses 
 
 from __future__ import annotations
 
-import re
+from gsym.lazy import re
 
 __all__ = ["regex"]
 

@@ -8,7 +8,6 @@ only says that the file is what its maker left, as the one of a linker does.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 import sys
 from struct import (
@@ -17,6 +16,7 @@ from struct import (
 )
 
 from gsym.embedding.binary import Binary, align
+from gsym.lazy import hashlib
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from gsym.fxt.records import Blob, LargeBlob, Record, begins_trace
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -49,7 +48,7 @@ def blob_streams(records: Iterable[Record]) -> list[Stream]:
 
 
 # Characters that not all systems allow in file names; a leading dot hides a file.
-_OTHERS = re.compile(r"[^A-Za-z0-9._-]|^[.-]")
+_OTHERS = regex(r"[^A-Za-z0-9._-]|^[.-]")
 _LONGEST = 128  # characters, without the number of equal names
 _PERFETTO = 3  # type of blobs
 

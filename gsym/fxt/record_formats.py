@@ -12,7 +12,6 @@ An object has the fields of its record by their names (`gsym.fxt.records`), and
 
 from __future__ import annotations
 
-import json
 import math
 from base64 import b64encode
 
@@ -30,6 +29,7 @@ from gsym.fxt.records import (
     snake_case,
 )
 from gsym.fxt.summary import BUFFER_FULL
+from gsym.lazy import json
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ A layout lists the fields of a record in the order of its body:
 
 from __future__ import annotations
 
-import re
-
 from gsym.engine.native import lib
+from gsym.lazy import re
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
+from functools import partial
 from math import inf
 
 from gsym.arguments import choice_of, instance_of, refusal, text_of
 from gsym.engine.native import to_bytes, to_str
+from gsym.lazy import re
 from gsym.markup.address_space import SpaceBudget
 from gsym.markup.failures import Failures
 from gsym.markup.log_stream import LogStream
 from gsym.markup.outputs import Output
-from gsym.markup.remote_symbols import AddressCollector, RemoteSymbols
 from gsym.markup.settings import STYLES, FilterSettings
 from gsym.markup.styled_lines import DocumentLines, LlvmLines
 from gsym.markup.symbols import SymbolOptions, Symbols
@@ -82,16 +82,19 @@ class MarkupFilter:
         counts_lines = self._output.counts_lines
         line_rules = DocumentLines if chosen.style.keeps_context_text else LlvmLines
         source = _opened(symbolizer)
-        kind = Symbols if hasattr(source, "open") else RemoteSymbols
-        self._symbols = found = kind(source, options)
+        collect = None
+        if hasattr(source, "open"):
+            self._symbols = Symbols(source, options)
+        else:
+            from gsym.markup.remote_symbols import AddressCollector, RemoteSymbols
 
-        # The collector, which runs ahead of the filter, has a budget of its own.
-        budget, budget_ahead = SpaceBudget(), SpaceBudget()
+            self._symbols = asked = RemoteSymbols(source, options)
+            # The collector, which runs ahead of the filter, has a budget of its own.
+            collect = partial(AddressCollector, chosen, asked, SpaceBudget())
+        found, budget = self._symbols, SpaceBudget()
 
         def make(process: bytes | None) -> LogStream | LineJoiner:
-            ahead = None
-            if isinstance(found, RemoteSymbols):
-                ahead = AddressCollector(chosen, found, budget_ahead)
+            ahead = None if collect is None else collect()
             lines = line_rules(
                 chosen, found, self._failures, self._output, budget, key=key
             )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from gsym.engine.native import to_str
+from gsym.lazy import json
 from gsym.markup.line_filter import may_have_context
 from gsym.markup.outputs import Output
 from gsym.markup.parser import Element, HexDict

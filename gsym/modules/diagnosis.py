@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
@@ -25,6 +24,7 @@ from gsym.modules.binary_lookup import (
 )
 from gsym.records import NamedTuple
 
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.conversion.options import ConvertOptions
 

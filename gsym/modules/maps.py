@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
 
 DELETED = " (deleted)"  # after the path of a file that is gone
 # `55d1c0ffd000-55d1c0ffe000 r-xp 00000000 fd:00 123   /opt/app (deleted)`
-MAPPING = re.compile(
+MAPPING = regex(
     r"^(?:0x)?(?P<start>[0-9a-fA-F]{1,16})-(?:0x)?(?P<end>[0-9a-fA-F]{1,16}):? "
     r"(?P<mode>[r-][w-][x-])\S?\s+(?P<at>[0-9a-fA-F]{1,16})\s+\S+\s+(?P<inode>\d{1,20})"
     r"[ \t]*(?P<path>(?P<module>/\S*(?:[^\S\n]+\S+)*?)(?: \(deleted\))?|[^\s/].*)?\s*$"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from gsym.errors import UnsupportedError
 
 TYPE_CHECKING = bool()
@@ -21,7 +19,7 @@ def import_net(name: str, user: str) -> Any:
         UnsupportedError: The extra `net` is not installed.
     """
     try:
-        return import_module(name)
+        return __import__(name, fromlist=("*",))  # `importlib` imports `warnings`
     except ImportError:
         reason = f"{user} needs the package httpx2: pip install 'gsym[net]'"
         raise UnsupportedError(reason) from None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Hashable
+
+from gsym.lazy import threading
 
 _MAX_FAILURES = 60
 _MAX_SECONDS = 10.0

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import os
-import re
 from collections import Counter
 from html import escape
 from itertools import pairwise
 
+from gsym.lazy import hashlib, json, re
 from gsym.profiles.call_tree import (
     call_tree,
     summed_stacks,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from itertools import product
 
 from gsym.errors import FormatError, UnsupportedError
+from gsym.lazy import re
 from gsym.patterns import regex
 
 TYPE_CHECKING = bool()

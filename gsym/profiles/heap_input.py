@@ -25,7 +25,6 @@ Source: github.com/google/pprof, profile/legacy_profile.go; jemalloc, bin/jeprof
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import struct
@@ -35,6 +34,7 @@ from math import exp
 
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
+from gsym.lazy import json
 from gsym.modules.maps import DELETED, read_maps
 from gsym.patterns import regex
 from gsym.profiles import model

@@ -6,12 +6,10 @@ import os
 import stat
 import sys
 from contextlib import contextmanager
-from importlib import import_module
-from shutil import copyfileobj
-from tempfile import NamedTemporaryFile
 
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.fxt.recognition import HEAD_SIZE, MAGICS, inflated_head, is_trace
+from gsym.lazy import shutil, tempfile
 from gsym.profiles.foreign import require_known_name, require_known_text
 from gsym.profiles.input_bytes import read_pieces, text_decoder
 from gsym.profiles.recognition import message_kind, profile_kind
@@ -108,8 +106,8 @@ class RepeatableInput:
         if self._stream is None:
             return self.path
         if self._copy is None:
-            self._copy = NamedTemporaryFile(prefix="gsym-")  # noqa: SIM115 - see `close`
-            copyfileobj(self, self._copy)
+            self._copy = tempfile.NamedTemporaryFile(prefix="gsym-")
+            shutil.copyfileobj(self, self._copy)
             self._copy.flush()
         return str(self._copy.name)
 
@@ -180,13 +178,12 @@ def read_profile(
         name = source.file()
         module, _, function = _READERS[kind].partition(".")
         # A format is imported when it is read: some need packages that others do not.
-        read = getattr(import_module(f"gsym.profiles.{module}"), function)
+        read = getattr(_module(module), function)
         with errors_named(name):
             made: Profile = read(name, options)
         made.name_processes()
         if any(os.path.isabs(mapping.path) for mapping in made.mappings):
-            symbolizing = import_module("gsym.profiles.symbolizing")
-            symbolizing.assume_ids(made, os.stat(name).st_mtime)
+            _module("symbolizing").assume_ids(made, os.stat(name).st_mtime)
         return made
 
 
@@ -225,6 +222,11 @@ _READERS = {
 }
 KINDS = tuple(_READERS)
 """The formats that are read, by the names that `profile_kind` gives them."""
+
+
+def _module(name: str) -> Any:
+    # `importlib` imports `warnings`.
+    return __import__(f"gsym.profiles.{name}", fromlist=("*",))
 
 
 @contextmanager

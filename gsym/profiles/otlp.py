@@ -24,11 +24,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from functools import cache
 
 from gsym.errors import FormatError, LimitError, UnsupportedError
+from gsym.lazy import json
 from gsym.modules.key import has_id, read_go_id
 from gsym.profiles import model, protobuf
 from gsym.profiles.input_bytes import read_inflated

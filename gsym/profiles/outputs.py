@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from gsym.lazy import json
 from gsym.profiles.call_tree import call_stacks, thread_title
 from gsym.profiles.model import NEGATIVE
 

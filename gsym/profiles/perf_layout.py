@@ -206,11 +206,14 @@ def find_layout(lines: Sequence[str]) -> tuple[Layout, float]:
     heads = _heads(lines)
     best, most = LAYOUTS[0], 0
     has_times = any(re.search(rf"(?<!\S){_TIME}\s", f"{each} ") for each in heads)
+    may_have_events = any(":" in each for each in heads)
     for kind in LAYOUTS:
         end = kind[-1]
         if (end in _TIMED) != has_times or (
             end in _WEAK and 3 * most >= len(heads) > 0
         ):
+            continue
+        if end in _WITH_EVENT and not may_have_events:
             continue
         layout = Layout(*kind)
         count = sum(layout.match(line) is not None for line in heads)

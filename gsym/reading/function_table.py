@@ -5,13 +5,14 @@ Takes 24 bytes of memory for each function, and 24 more for the search by name.
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left
 from itertools import islice
 
 from gsym.engine.demangling import demangle
 from gsym.engine.native import ffi, lib, to_str
+from gsym.lazy import re
+from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _BLOCK = 1 << 20  # bytes of names that are searched before other threads may ru
 _FIRST_ROOM = 256  # bytes in which the start of a string is searched
 # Limit: Names that a search for functions demangles
 _MOST_TRIED = 50_000
-_NUL = re.compile(b"\0")
+_NUL = regex(b"\0")
 _LEAST_WORD = 2
 _INDEX_BITS = 32
 # Parts of C++ names that are abbreviated in mangled names.

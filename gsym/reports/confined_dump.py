@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-
+from gsym.lazy import tempfile
 from gsym.memory.stack_parts import NO_MODULE, StackFrame
 from gsym.modules.places import find_files, known_files
 from gsym.reports.symbolicate import is_dump, parse_dump

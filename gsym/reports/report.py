@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
+from gsym.lazy import json
 from gsym.memory.stack_parts import FOLDED, PROFILE
 from gsym.model import frame_text, in_source_notation, join_path
 from gsym.patterns import regex
@@ -301,8 +302,6 @@ class Report(NamedTuple):
         Addresses and offsets are hexadecimal texts; lines count from 1, and 0 is an
         unknown one.
         """
-        import json
-
         return json.dumps(self.to_dict())
 
     def to_dict(

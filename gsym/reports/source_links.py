@@ -14,9 +14,9 @@ Specification 1" of Debugging Tools for Windows.
 
 from __future__ import annotations
 
-import json
 from urllib.parse import quote
 
+from gsym.lazy import json
 from gsym.model import base_name
 from gsym.patterns import regex
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from gsym.cache import stamp_at
 from gsym.errors import FormatError
+from gsym.lazy import json
 from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 from gsym.store import layout, publication
@@ -229,8 +230,6 @@ class ServedTime(NamedTuple):
 
 def read_served_time(store: str) -> ServedTime:
     """The record of a store; without one, no time was served yet."""
-    import json
-
     try:
         with open(os.path.join(store, layout.SERVED), "rb") as file:
             record = json.loads(file.read(_MOST_SERVED))
@@ -242,7 +241,5 @@ def read_served_time(store: str) -> ServedTime:
 
 def write_served_time(store: str, served: ServedTime) -> None:
     """Replace the record of a store."""
-    import json
-
     with AtomicFile(os.path.join(store, layout.SERVED)) as file:
         file.write(json.dumps(served._asdict()).encode("ascii"))

@@ -7,13 +7,13 @@ of another module; docs/store.md describes the layout.
 from __future__ import annotations
 
 import os
-import re
 from contextlib import contextmanager
 
 import gsym.reading.reader
 from gsym.arguments import instance_of, path_of, text_of
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
+from gsym.lazy import re
 from gsym.modules.key import (
     GUID_DIGITS,
     ModuleKey,

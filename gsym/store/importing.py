@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import threading
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 
 from gsym.cache import stamp_at
 from gsym.errors import FormatError, GsymError, NotFoundError
+from gsym.lazy import json, threading
 from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
 from gsym.store.directory import Store

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
 import time
 from contextlib import suppress
 
 from gsym.cache import stamp_at
 from gsym.errors import GsymError, NotFoundError, SourceError
+from gsym.lazy import logging, threading
 from gsym.modules.key import SAME, compare, is_absent, is_windows, search_terms
 from gsym.records import NamedTuple
 from gsym.store.choosing import difference, fitting_files, is_named
@@ -54,7 +53,6 @@ class _Index(NamedTuple):
         return [(path, module) for _, _, path, module in sorted(found, key=order)]
 
 
-_LOG = logging.getLogger("gsym.store")
 _RESCAN_SECONDS = 2.0
 _FAST_SECONDS = 0.1
 _PAUSE_PER_WORK = 20.0
@@ -353,7 +351,8 @@ class LooseFiles:
                     if not self._is_cut:
                         self._is_cut = True
                         text = "%s has more than %d files; only these are searched"
-                        _LOG.warning(text, self._path, self._max_files)
+                        log = logging.getLogger("gsym.store")
+                        log.warning(text, self._path, self._max_files)
                     return
                 left -= 1
                 yield entry.path, stamp

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gsym.errors import FormatError
+from gsym.lazy import json
 from gsym.model import BEST_LEVEL
 from gsym.modules.key import ModuleKey, is_hex
 from gsym.store.entries import Entry, Quality
@@ -36,8 +37,6 @@ def write_sidecar(folder: str, entry: Entry, files: Mapping[str, int]) -> None:
 
 def sidecar_text(entry: Entry, files: Mapping[str, int]) -> bytes:
     """The record of a module; arguments as for `write_sidecar`."""
-    import json
-
     record = {
         "format": _FORMAT,
         **_identity_record(entry),
@@ -81,8 +80,6 @@ def entry_text(entry: Entry) -> bytes:
     `read_identity` reads its names and ids; `level` is that of `Quality`, `files` are
     the kinds of files that the store has besides the GSYM file.
     """
-    import json
-
     record = {
         "format": _FORMAT,
         **_identity_record(entry),
@@ -110,8 +107,6 @@ def _identity_record(entry: Entry) -> dict[str, object]:
 
 
 def _parse(text: bytes) -> dict[str, Any]:
-    import json
-
     if len(text) > _MAX_SIZE:
         raise ValueError(f"it is larger than {_MAX_SIZE} bytes")
     record = json.loads(text)

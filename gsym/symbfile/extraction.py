@@ -9,7 +9,6 @@ Its frames are those of the call itself: inlined code may end right after it.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from operator import attrgetter
@@ -20,6 +19,7 @@ from gsym.conversion.identity import open_fitting
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.engine.workers import core_count, run_workers
 from gsym.errors import GsymError, UnsupportedError
+from gsym.lazy import tempfile
 from gsym.records import NamedTuple
 from gsym.symbfile.calls import (
     Calls,

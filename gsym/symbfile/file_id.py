@@ -9,8 +9,9 @@ Source: opentelemetry-ebpf-profiler, libpf/fileid.go; OpenTelemetry's attribute
 from __future__ import annotations
 
 import binascii
-import hashlib
 import os
+
+from gsym.lazy import hashlib
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

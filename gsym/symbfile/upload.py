@@ -9,12 +9,12 @@ Elasticsearch.
 
 from __future__ import annotations
 
-import json
 import os
 
 from gsym.arguments import paths_of, strings_of
 from gsym.containers.mapped_file import map_file
 from gsym.errors import EmptyError, FormatError, GsymError, LimitError
+from gsym.lazy import json
 from gsym.records import NamedTuple
 from gsym.symbfile.calls import holds_code
 from gsym.symbfile.extraction import KINDS, ExtractionReport, extract

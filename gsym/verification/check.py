@@ -8,7 +8,6 @@ new conversion.
 from __future__ import annotations
 
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple
 
 import gsym.reading.reader
 from gsym.arguments import pairs_of
@@ -19,9 +18,11 @@ from gsym.engine.native import bytes_of, check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_END
 from gsym.reading.function_table import FunctionTable
+from gsym.records import NamedTuple
 from gsym.verification import structure
 from gsym.verification.structure_parts import check_index, check_records
 
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

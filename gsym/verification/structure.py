@@ -7,9 +7,7 @@ records. Errors are returned as findings, as a lookup may never be affected by t
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 from gsym.engine.native import lib, to_bytes
 from gsym.errors import FormatError
@@ -21,8 +19,13 @@ from gsym.modules.part import (
     module_part_start,
     read_module_part,
 )
+from gsym.records import NamedTuple
 from gsym.writing.data_part import DATA_ALIGNMENT, data_part_start
 from gsym.writing.source_part import sources_of
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MAGICS = {struct.pack(f"{order}I", lib.GSYM_MAGIC): order for order in "<>"}
 _V1_HEADER = "4sHBBQIII20s"

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import CALL_SITE, NODE, RANGE, ROW, ffi, lib, new_object
 from gsym.errors import GsymError
 from gsym.leb128 import read_leb
 from gsym.model import UINT64_END
+from gsym.patterns import regex
 from gsym.reading.decoded_functions import FunctionDecoder, unpack
 from gsym.verification.structure import BrokenError, Extent, Finding, Layout
 
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Pattern
+    from typing import Any
+
 # LEB128 numbers; the opcodes 1 to 3 have one as operand, 4 and above have none.
 _LEB = rb"[\x80-\xff]*[\x00-\x7f]"
-_LINE_TABLE = re.compile(
-    rb"(?:%b){3}(?:[\x04-\xff]|[\x01-\x03]%b)*\x00" % (_LEB, _LEB), re.DOTALL
-)
-_ONE_LEB = re.compile(_LEB, re.DOTALL)
-_TWO_LEBS = re.compile(rb"(?:%b){2}" % _LEB, re.DOTALL)
+_LINE_TABLE = regex(rb"(?:%b){3}(?:[\x04-\xff]|[\x01-\x03]%b)*\x00" % (_LEB, _LEB))
+_ONE_LEB = regex(_LEB)
+_TWO_LEBS = regex(rb"(?:%b){2}" % _LEB)
 
 
 def record_end(
@@ -108,7 +110,7 @@ _ENDS = {
 
 
 def _skip(
-    pattern: re.Pattern[bytes], layout: Layout, offset: int, end: int, what: str
+    pattern: Pattern[bytes], layout: Layout, offset: int, end: int, what: str
 ) -> int:
     match = pattern.match(layout.data, offset, end)
     if match is None:

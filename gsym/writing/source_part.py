@@ -20,14 +20,13 @@ other texts share no bytes, so that all of them are no larger than zlib makes th
 
 from __future__ import annotations
 
-import json
 import zlib
-from collections import ChainMap
-from collections.abc import Mapping
+from _collections_abc import Mapping  # `collections` is another import
 from itertools import pairwise
 from struct import Struct
 
 from gsym.errors import FormatError
+from gsym.lazy import collections, json
 from gsym.modules.part import (
     FILE_MULTIPLE,
     FOOTER_SIZE,
@@ -62,7 +61,7 @@ class SourceFiles(NamedTuple):
     """Source files that debug information has, and where it says that others are."""
 
     # contents of files, by their paths in the debug information
-    texts: Mapping[str, bytes | memoryview] = {}
+    texts: Mapping[str, bytes | memoryview] = {}  # noqa: RUF012 - of a NamedTuple
     # name and contents of each stream that says where files are
     links: tuple[tuple[str, bytes], ...] = ()
     too_large: int = 0  # number of others, which a part cannot have
@@ -136,7 +135,7 @@ def merged_sources(several: Iterable[SourceFiles]) -> SourceFiles:
         texts.append(each.texts)
         links |= dict.fromkeys(each.links)
     fitting = fitting_sources({}, links)
-    return fitting._replace(texts=ChainMap(*texts))
+    return fitting._replace(texts=collections.ChainMap(*texts))
 
 
 def sources_of(data: memoryview, path: str | None = None) -> SourceFiles:

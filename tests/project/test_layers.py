@@ -58,6 +58,7 @@ BESIDE = (
         "arguments",
         "sizes",
         "leb128",
+        "lazy",
         "patterns",
         "conditions",
     ),

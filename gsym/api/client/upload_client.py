@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gsym.errors import ServerError
+from gsym.lazy import json
 from gsym.modules.key import ModuleKey, compare
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import Attempts, RetryPolicy, check_later, retry

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import ExitStack
@@ -28,6 +27,7 @@ from gsym.cli.terminal import (
 from gsym.cli.verbs.module_options import FILES, module_options, open_folders
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
+from gsym.lazy import json
 from gsym.markup.dumps import coverage_lines, dump_record
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.outputs import Output

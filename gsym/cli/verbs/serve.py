@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
 import sys
@@ -15,6 +14,7 @@ from gsym.cli.options import STORE
 from gsym.cli.program import EXIT_FAILED, EXIT_USAGE
 from gsym.cli.terminal import describe, printable
 from gsym.errors import GsymError, UnsupportedError
+from gsym.lazy import logging
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from functools import partial
@@ -16,6 +15,7 @@ from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_lines, progress_for, tell, warn
 from gsym.cli.verbs.store import attempt_lines, entry_record, open_store
 from gsym.errors import FormatError
+from gsym.lazy import json
 from gsym.modules.key import ModuleKey, keys_of_text
 from gsym.modules.resolver import Resolver
 from gsym.net.buckets import BUCKETS

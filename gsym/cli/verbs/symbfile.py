@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -10,6 +9,7 @@ from gsym.cli import options
 from gsym.cli.grammar import Command, Values, usage_errors
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, print_lines, printable, table_lines
+from gsym.lazy import json
 from gsym.model import NO_FUNCTION
 from gsym.symbfile import inspection
 from gsym.symbfile.address_index import AddressIndex, ChainFrame

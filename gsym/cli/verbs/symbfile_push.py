@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from functools import partial
 from itertools import zip_longest
@@ -22,6 +21,7 @@ from gsym.cli.terminal import describe, print_json, print_lines, progress_for, t
 from gsym.cli.verbs import symbfile_extract
 from gsym.conversion import report_text as conversion_report
 from gsym.errors import GsymError, ServerError
+from gsym.lazy import tempfile
 from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
 from gsym.sizes import exact_size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -11,6 +10,7 @@ from gsym.cli.terminal import print_json, print_lines, printable
 from gsym.cli.verbs import trace_tables
 from gsym.cli.verbs.trace_profile import ProfileInput, report_losses
 from gsym.fxt.record_formats import seconds
+from gsym.lazy import json
 from gsym.profiles.call_tree import time_range
 from gsym.profiles.model import Location, Profile, Sample, resolution
 from gsym.profiles.top import top_rows

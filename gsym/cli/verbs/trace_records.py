@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import Counter
@@ -18,6 +17,7 @@ from gsym.fxt.blobs import BLOB_TYPES, Stream, blob_file_names, blob_streams
 from gsym.fxt.record_formats import RecordText, put_text, record_object
 from gsym.fxt.records import EVENT_KINDS, Event, kind_of
 from gsym.fxt.summary import EventKey, Survey, Tally, describe_trace
+from gsym.lazy import json
 from gsym.profiles.opening import RepeatableInput
 from gsym.writing.atomic_file import AtomicFile
 

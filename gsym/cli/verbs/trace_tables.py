@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-
 from gsym.cli.terminal import print_lines, table_lines
 from gsym.fxt.record_formats import seconds
+from gsym.lazy import shutil
 from gsym.profiles.top import GROUPS
 from gsym.sizes import BINARY_UNITS
 

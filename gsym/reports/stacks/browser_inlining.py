@@ -8,9 +8,8 @@ Source: the Firefox Profiler's `src/profile-logic/symbolication.js`.
 
 from __future__ import annotations
 
-import json
-
 from gsym.engine.demangling import demangle
+from gsym.lazy import json
 from gsym.memory.stack_parts import ReportLimits, StackBuilder
 from gsym.reports.stacks.browser_profile import (
     HAS_LINE,

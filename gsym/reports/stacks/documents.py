@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import islice
 
+from gsym.lazy import json
 from gsym.patterns import regex
 from gsym.reports.stacks.prefixes import prefix_size, text_of
 

@@ -5,11 +5,11 @@ Stacks have many of them, so the patterns of all forms are tried for one line.
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 
+from gsym.lazy import re
 from gsym.patterns import regex
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.frames import BETWEEN, FRAMES

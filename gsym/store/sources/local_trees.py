@@ -7,7 +7,6 @@ from contextlib import suppress
 
 from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError, SourceError
 from gsym.modules.key import is_hex
-from gsym.store.directory import Store
 from gsym.store.layout import MARKER
 from gsym.store.loose_files import LooseFiles
 from gsym.store.sources import foreign_layouts
@@ -136,6 +135,8 @@ class LocalStore:
     """Another store, which is only read."""
 
     def __init__(self, path: str) -> None:
+        from gsym.store.directory import Store  # most folders are none
+
         self._store = Store(path)
         self.name: str = self._store.path
 

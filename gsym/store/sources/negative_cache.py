@@ -8,15 +8,14 @@ is not usable, nothing is recorded; damaged lines are ignored.
 
 from __future__ import annotations
 
-import json
 import os
-import threading
 import time
 from contextlib import suppress
 from hashlib import sha256
 from heapq import nlargest
 
 from gsym.cache import remove_oldest, stamp_at
+from gsym.lazy import json, threading
 from gsym.modules.key import Attempt, ModuleKey
 from gsym.records import NamedTuple
 

@@ -1,0 +1,43 @@
+"""Modules of the standard library that are imported when they are first used.
+
+Each takes longer to import than many commands take to work, and most use none of them.
+"""
+# ruff: noqa: PLC0414 - the modules are exported
+
+from __future__ import annotations
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    import collections as collections
+    import hashlib as hashlib
+    import html as html
+    import json as json
+    import logging as logging
+    import re as re
+    import shutil as shutil
+    import tempfile as tempfile
+    import threading as threading
+    from typing import Any
+else:
+
+    class _Module:
+        """The names of a module."""
+
+        def __init__(self, name: str) -> None:
+            self.__name__ = name
+
+        def __getattr__(self, name: str) -> Any:
+            """Import the module; keep what it has by this name, to be found at once."""
+            value = getattr(__import__(self.__name__), name)
+            setattr(self, name, value)
+            return value
+
+    collections = _Module("collections")
+    hashlib = _Module("hashlib")
+    html = _Module("html")
+    json = _Module("json")
+    logging = _Module("logging")
+    re = _Module("re")
+    shutil = _Module("shutil")
+    tempfile = _Module("tempfile")
+    threading = _Module("threading")
