@@ -53,7 +53,7 @@ def top_rows(
     parts: int = 0,
     timed: int | None = None,
 ) -> list[TopRow]:
-    """A row for each name, the largest own sums first.
+    """A row for each name that has a part of the sum, the largest own sums first.
 
     Args:
         profile: Whose samples are counted.
@@ -63,7 +63,8 @@ def top_rows(
         timed: How many rows have the sums of these parts; None: all.
     """
     begin, span = time_range(profile) if parts else (None, 0)
-    sums = summed_stacks(profile, value)
+    every = summed_stacks(profile, value)
+    sums = {key: weight for key, weight in every.items() if weight}
     own: defaultdict[str, int] = defaultdict(int)
     total: defaultdict[str, int] = defaultdict(int)
     names_of = _naming(profile, by)

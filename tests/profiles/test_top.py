@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.profiles.model import Frame, ProfileBuilder, Thread
+from gsym.profiles.model import Frame, ProfileBuilder, Thread, ValueType
 from gsym.profiles.top import GROUPS, TopRow, sparkline, top_rows
 from tests.profiles.profiles import profiles, small_profile
 
@@ -56,6 +56,14 @@ def test_rows_are_grouped_as_requested(
     by: str, rows: list[tuple[str, int, int]]
 ) -> None:
     assert [row[:3] for row in top_rows(small_profile(), by)] == rows
+
+
+def test_functions_of_other_events_have_no_rows() -> None:
+    builder = ProfileBuilder((ValueType("clock", "count"), ValueType("faults", "count")))
+    for name, values in (("work", (5, 0)), ("touch", (0, 3))):
+        builder.sample(builder.stack((builder.function(Frame(name)),)), values)
+    assert top_rows(builder.profile, value=0) == [TopRow("work", 5, 5, ())]
+    assert top_rows(builder.profile, value=1) == [TopRow("touch", 3, 3, ())]
 
 
 def test_an_unknown_group_is_refused() -> None:
