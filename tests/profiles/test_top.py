@@ -59,7 +59,9 @@ def test_rows_are_grouped_as_requested(
 
 
 def test_functions_of_other_events_have_no_rows() -> None:
-    builder = ProfileBuilder((ValueType("clock", "count"), ValueType("faults", "count")))
+    builder = ProfileBuilder(
+        (ValueType("clock", "count"), ValueType("faults", "count"))
+    )
     for name, values in (("work", (5, 0)), ("touch", (0, 3))):
         builder.sample(builder.stack((builder.function(Frame(name)),)), values)
     assert top_rows(builder.profile, value=0) == [TopRow("work", 5, 5, ())]
