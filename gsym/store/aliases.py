@@ -107,13 +107,14 @@ def owner_of(store: str, alias: str) -> str:
     return parse_target(target)[0] if os.path.exists(path) else ""
 
 
-def make_link(path: str, target: str, folder: str) -> None:
+def make_link(path: str, target: str, folder: str, mark: str = "") -> None:
     """Create or replace the link *path*.
 
     Args:
         path: Path of the link; its folders are created.
         target: Target of the link.
         folder: The caller's folder on the same file system, where the new link is made.
+        mark: Path of a link in the folder that becomes *path*.
     """
     try:
         if os.readlink(path) == target:
@@ -124,6 +125,9 @@ def make_link(path: str, target: str, folder: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(new)
     os.symlink(target, new)
+    if mark:
+        os.replace(new, mark)
+        new = mark
     # Another process that removes a link also removes its empty folders.
     for _ in range(_TRIES):
         with suppress(FileNotFoundError, FileExistsError):

@@ -3,7 +3,8 @@
 The files are moved to a new folder and synced, and aliases are created. Then one link
 is atomically replaced, which publishes the module. A process killed before that leaves
 a folder without a link; one killed after it leaves the folder of the replaced module.
-The next process that publishes on the same shelf of the store removes both.
+The next process that publishes on the same shelf of the store removes both. A mark in
+the folder, which becomes the link, tells it from one that lost its link in a copy.
 
 A file joins the module of its debug id that is the same build, as far as their ids
 tell; if there is none, it is published beside the others.
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 
 _EXECUTABLE = "executable"
+_UNPUBLISHED = "unpublished"  # the mark of a module without a link: not yet, or no more
 _OUTCOMES = "added", "replaced"
 
 
@@ -91,6 +93,7 @@ def publish_module(
         remove_leftovers(store, os.path.join(store, root, debug_id[:2]))
     folder = locking.OwnedFolder(_new_folder(store, debug_id))
     try:
+        _mark(folder.path)
         made = entry._replace(originals=dict(originals), added=time.time())
         made = _recorded(folder.path, made, _paths(entry.path, originals), _move)
         with swap_lock(store, debug_id):
@@ -154,7 +157,7 @@ def _publish(
     if not may_replace:
         _check_ids(store, joined, key)
     paths = _paths(joined.path, joined.originals)
-    for name in set(layout.names_in(folder.path)) - paths.keys():
+    for name in set(layout.names_in(folder.path)) - {*paths, _UNPUBLISHED}:
         os.unlink(os.path.join(folder.path, name))
     joined = _recorded(folder.path, joined, paths, _link)
     _swap(store, joined, _names(joined, other, key))
@@ -208,6 +211,11 @@ def remove_module(store: str, slot: str) -> None:
     folder = published_folder(store, slot)
     # Read first: without its link, other processes may remove the folder.
     aliases = {} if folder is None else read_aliases(folder)
+    shelf = os.path.join(store, layout.shelf_of_slot(slot))
+    for name in layout.names_in(shelf):  # also what was replaced, and is left
+        if layout.slot_of_folder(name) == slot:
+            with suppress(OSError):  # a full disk, or removed
+                _mark(os.path.join(shelf, name))
     with suppress(FileNotFoundError):
         os.unlink(link)
     if folder is not None:
@@ -244,7 +252,8 @@ def remove_evicted(store: str, folders: Iterable[str] | None = None) -> int:
         folders = [os.path.join(grave, name) for name in layout.names_in(grave)]
     pending = 0
     for folder in folders:
-        paths = [os.path.join(folder, name) for name in layout.names_in(folder)]
+        names = set(layout.names_in(folder)) - {_UNPUBLISHED}
+        paths = [os.path.join(folder, name) for name in names]
         if not any(map(locking.is_open, paths)):
             locking.remove_tree(folder)
             continue
@@ -290,21 +299,6 @@ def lost_modules(store: str, *, in_parts: bool = False) -> list[Entry]:
     Returns:
         Modules in their folders, the newest last.
     """
-    # Who was killed before the end has made aliases of a module. One that is being
-    # removed has a lock, and then no folder.
-    return [
-        each
-        for each in _lost_modules(store, in_parts)
-        if not any(
-            os.path.islink(f"{store}/{alias}") for alias in read_aliases(each.folder)
-        )
-        and not os.path.exists(swap_lock_path(store, each.slot))
-        and os.path.isdir(each.folder)
-    ]
-
-
-def _lost_modules(store: str, in_parts: bool) -> list[Entry]:
-    """Modules as of `lost_modules`, and some that a process did not end with."""
     links = (f"{store}/{layout.link_of_slot(slot)}" for slot in layout.slots_in(store))
     if not in_parts and any(map(os.path.islink, links)):
         return []
@@ -323,22 +317,21 @@ def _lost_modules(store: str, in_parts: bool) -> list[Entry]:
 
 
 def _is_lost(store: str, folder: str) -> bool:
-    """Whether no link leads to a folder, whose module was published, or about to be.
-
-    Then its aliases are listed. Of modules with one name and id, further ones may have
-    none; their folders get their names last.
-    """
-    slot = layout.slot_of_folder(folder)
-    if os.path.islink(os.path.join(store, layout.link_of_slot(slot))):
-        return False
-    is_further = layout.debug_id_of_slot(slot) != slot
-    has_any = is_further or bool(read_aliases(folder))
-    return has_any and locking.is_abandoned(folder)
+    """Whether no link leads to a folder, whose module was published."""
+    mark = os.path.join(folder, _UNPUBLISHED)
+    link = os.path.join(store, layout.link_of_slot(layout.slot_of_folder(folder)))
+    # The mark becomes the link, or is made before the link is removed.
+    return (
+        not os.path.lexists(mark)
+        and not os.path.islink(link)
+        and not os.path.lexists(mark)
+        and locking.is_abandoned(folder)
+    )
 
 
 def restore_lost(store: str, *, in_parts: bool = False) -> list[Entry]:
-    """Publish what `_lost_modules` returns, unless another process has; return it."""
-    lost = _lost_modules(store, in_parts)
+    """Publish what `lost_modules` returns, unless another process has; return it."""
+    lost = lost_modules(store, in_parts=in_parts)
     for entry in lost:
         with swap_lock(store, entry.slot):
             # Another process may have published it, or removed it.
@@ -347,6 +340,12 @@ def restore_lost(store: str, *, in_parts: bool = False) -> list[Entry]:
                     _bury(store, os.path.join(store, layout.link_of_slot(entry.slot)))
                 _swap(store, entry, read_aliases(entry.folder))
     return lost
+
+
+def _mark(folder: str) -> None:
+    """Mark a module as one that no link is to lead to, or none yet."""
+    with suppress(FileExistsError):
+        os.symlink(layout.SIDECAR, os.path.join(folder, _UNPUBLISHED))
 
 
 def swap_lock_path(store: str, slot: str) -> str:
@@ -561,7 +560,8 @@ def _swap(store: str, made: Entry, aliases: dict[str, str]) -> bool:
     try:
         wanted = add_aliases(store, folder, slot, wanted, is_published=False)
         sync(folder)
-        make_link(link, target, folder)
+        mark = os.path.join(folder, _UNPUBLISHED)  # none in one that lost its link
+        make_link(link, target, folder, mark if os.path.lexists(mark) else "")
     except BaseException:
         listed = read_aliases(folder)
         new = {alias: file for alias, file in listed.items() if alias not in old}

@@ -8,6 +8,7 @@ import re
 import tarfile
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 from shutil import copytree
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ from tests.store_modules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from gsym.store.entries import Entry
 
@@ -340,6 +341,36 @@ def test_a_store_copied_without_its_links_is_mended(
     assert set(findings(copy).values()) <= {"unused files"}
 
 
+CALLS = ("rename", "replace", "symlink", "unlink", "mkdir", "rmdir")
+
+
+def killed(calls: int, names: Sequence[str], work: Callable[[], object]) -> bool:
+    """Do *work* in a process that dies at such a call after so many; whether it ends."""
+    child = os.fork()
+    if not child:
+        left = [calls]
+
+        def ends(call: Callable[..., None]) -> Callable[..., None]:
+            def counted(*arguments: object, **options: object) -> None:
+                if not left[0]:
+                    os._exit(1)
+                left[0] -= 1
+                call(*arguments, **options)
+
+            return counted
+
+        for name in names:
+            setattr(os, name, ends(getattr(os, name)))
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 - told by the exit code
+            os._exit(2)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status in {0, 1 << 8}
+    return not status
+
+
 @pytest.mark.parametrize("follow", [True, False])
 def test_a_repair_that_is_killed_at_any_call_loses_no_module(
     store: Store, tmp_path: Path, *, follow: bool
@@ -357,33 +388,61 @@ def test_a_repair_that_is_killed_at_any_call_loses_no_module(
         copytree(store.path, copy.path, symlinks=not follow)
         for each in links(copy):
             Path(copy.path, each).unlink()
-        child = os.fork()
-        if not child:
-            left = [calls]
-
-            def ends(
-                call: Callable[..., None], left: list[int] = left
-            ) -> Callable[..., None]:
-                def counted(*arguments: str) -> None:
-                    if not left[0]:
-                        os._exit(1)
-                    left[0] -= 1
-                    call(*arguments)
-
-                return counted
-
-            os.rename, os.replace = ends(os.rename), ends(os.replace)
-            list(verify_store(copy, repair=True))
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        assert status in {0, 1 << 8}
+        renaming = ("rename", "replace")
+        is_over = killed(
+            calls, renaming, lambda c=copy: [*verify_store(c, repair=True)]
+        )
         list(verify_store(copy, repair=True))
         assert links(copy) == before
         assert {each.slot: each.identity for each in copy.entries()} == kept
         assert list(verify_store(copy)) == []
-        if not status:
+        if is_over:
             break
     assert calls > len(kept)
+
+
+def put_sym(store: Store) -> None:
+    path = write_sym(Path(store.path).with_suffix(".sym"), 1)
+    add_file(store, path, keep_original=True)
+
+
+CHANGES: dict[str, tuple[int, Callable[[Store], object]]] = {
+    "add": (0, lambda store: put(store, 1)),
+    "add a further one": (
+        0,
+        lambda store: put(store, 1, debug_id=key(1).debug_id[:32]),
+    ),
+    "replace": (1, lambda store: put(store, 1, functions=9)),
+    "join": (1, put_sym),
+    "remove": (1, lambda store: store.collect(0)),
+    "replace and remove": (1, lambda s: (put(s, 1, functions=9), s.collect(0))),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_store_whose_only_change_is_killed_at_any_call_is_whole(
+    tmp_path: Path, change: str
+) -> None:
+    count, work = CHANGES[change]
+    for calls in range(999):
+        store = Store(tmp_path / f"store{calls}")
+        with store.temporary_folder():
+            pass  # which makes the store
+        for _ in range(count):
+            put(store, 1)
+        # Who looks at the locks of a killed process removes them.
+        is_over = killed(calls, CALLS, partial(work, store))
+        for _ in range(2):
+            reasons = {each.reason for each in verify_store(store)}
+            assert reasons <= {"unused files", "the link is broken"}, calls
+            assert len(list(store.entries())) <= 1
+        put(store, 2)
+        assert len(list(store.entries())) in {1, 2}
+        list(verify_store(store, repair=True))
+        assert list(verify_store(store)) == []
+        if is_over:
+            break
+    assert 10 < calls < 998
 
 
 @pytest.mark.parametrize("place", [".entries/ab/AB.1234", ".tmp/1234"])
