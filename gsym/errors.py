@@ -124,6 +124,20 @@ class ClosedError(GsymError, ValueError):
     """The reader or creator was used after it was closed."""
 
 
+class Naming:
+    """Lets an error of a call that has only the descriptor of a file name the file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = self._path
+
+
 def reason_of(error: Exception) -> str:
     """The reason of any exception in words, without the file that it is about."""
     if isinstance(error, GsymError):

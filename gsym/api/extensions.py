@@ -123,6 +123,18 @@ class SourceRequest(msgspec.Struct, rename="camel", frozen=True):
     module_offset: Number  # from the base of the module, as text with `0x`
     file: str  # its path in the response of `/symbolicate/v5` for that address
 
+    @property
+    def key(self) -> ModuleKey:
+        """The module.
+
+        Raises:
+            RequestError: Its id is invalid.
+        """
+        try:
+            return key_of_debug_id(self.debug_name, self.debug_id)
+        except ValueError:
+            raise RequestError(f"invalid debug id '{self.debug_id[:80]}'") from None
+
 
 class SourceAnswer(msgspec.Struct, rename="camel"):
     """The body of a response."""
@@ -179,13 +191,9 @@ def _files(
     request: SourceRequest, symbolizer: Symbolizer
 ) -> tuple[list[str], SourceFiles]:
     """The paths of all frames at the address, and the files that the module has."""
-    try:
-        key = key_of_debug_id(request.debug_name, request.debug_id)
-    except ValueError:
-        raise RequestError(f"invalid debug id '{request.debug_id[:80]}'") from None
     offset = read_number(request.module_offset, "moduleOffset")
     try:
-        found = symbolizer.symbolize(key, offset=offset)
+        found = symbolizer.symbolize(request.key, offset=offset)
     except FormatError as error:
         raise RequestError(f"damaged symbols: {error.reason}", _NOT_FOUND) from None
     if found.lookup is None:

@@ -68,8 +68,13 @@ def answer_v5(
     return text.view()
 
 
-def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
-    """The body of a response to a `/symbolicate/v4` request with one job."""
+def answer_v4(
+    work: Symbolication, most: int = _ANY, *, has_errors: bool = True
+) -> bytes:
+    """The body of a response to a `/symbolicate/v4` request with one job.
+
+    With *has_errors* it says which modules are damaged.
+    """
     ((job, modules),) = work.jobs
     texts: dict[int, Iterator[str]] = {}
     for module in modules:
@@ -80,9 +85,16 @@ def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
     next_of = [texts[id(module)].__next__ for module in modules]
     stacks = [[next_of[index]() for index in stack.modules] for stack in job.stacks]
     known = [module.is_found if module.is_wanted else None for module in modules[:-1]]
-    answer = {"symbolicatedStacks": stacks, "knownModules": known}
-    unsure = _unsure({module.label: module for module in modules[:-1]})
-    return msgspec.json.encode(answer | ({"unsure": unsure} if unsure else {}))
+    answer: dict[str, object] = {"symbolicatedStacks": stacks, "knownModules": known}
+    named = {module.label: module for module in modules[:-1]}
+    if unsure := _unsure(named):
+        answer["unsure"] = unsure
+    damaged = {
+        clean_text(at): _errors(each) for at, each in named.items() if each.damage
+    }
+    if has_errors and damaged:
+        answer["moduleErrors"] = damaged
+    return msgspec.json.encode(answer)
 
 
 def _modules_text(modules: list[ModuleWork], *, has_errors: bool) -> bytes:

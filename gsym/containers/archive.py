@@ -148,7 +148,8 @@ def matching_members(
         reason = (
             f"an archive of {len(names)} object files: {listed(names, _MAX_LISTED)}"
         )
-        raise MemberError(f"{reason}; choose with --member ('*': all)", path=path)
+        choice = "'gsym convert --member NAME' chooses ('*': all)"
+        raise MemberError(f"{reason}; {choice}", path=path)
     chosen = set()
     for pattern in wanted:
         found = {pattern} & {*names} or {

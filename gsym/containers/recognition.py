@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.errors import FormatError, UnsupportedError
+from gsym.errors import FormatError, Naming, UnsupportedError
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -157,13 +157,17 @@ _BREAKPAD_RECORDS = (
     *(b"STACK CFI ", b"STACK WIN "),
     *(b"FILE %d" % digit for digit in range(10)),
 )
+_NO_INPUT = (
+    "neither a binary (ELF, Mach-O, PE) nor an archive of such, a PDB, a Breakpad .sym "
+    "file or a GSYM file"
+)
 HEAD_SIZE = 4096
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def recognise_file(path: str) -> str:
     """The kind of the file at *path*, as `recognise` names it."""
-    with open(path, "rb", buffering=0) as file:
+    with Naming(path), open(path, "rb", buffering=0) as file:
         return recognise(file.read(HEAD_SIZE))
 
 
@@ -217,22 +221,27 @@ def inflater_of(head: Buffer) -> Callable[[Iterable[Buffer]], Iterator[bytes]] |
     return INFLATERS[kind]
 
 
-def refuse(kind: str, path: str) -> NoReturn:
+def check_read(kind: str, path: str | None) -> None:
+    """Refuse a file of a *kind* that is known and not read.
+
+    Raises:
+        UnsupportedError: It is one; the text has advice.
+    """
+    for known in _KINDS:
+        if known.name == kind and known.refusal:
+            raise UnsupportedError(known.refusal, path=path)
+
+
+def refuse(kind: str, path: str, reason: str = _NO_INPUT) -> NoReturn:
     """Refuse a file that is not an input.
 
     Args:
         kind: The result of `recognise`; "" for an unknown kind.
         path: Of the file.
+        reason: What it is not, in words.
 
     Raises:
-        UnsupportedError: It is of a known kind.
+        UnsupportedError: It is of a known kind that is not read.
     """
-    for known in _KINDS:
-        if known.name == kind and known.refusal:
-            raise UnsupportedError(known.refusal, path=path)
-    raise FormatError(
-        "neither a binary (ELF, Mach-O, PE) nor an archive of such, a PDB, a Breakpad "
-        ".sym file or a GSYM file",
-        path=path,
-        offset=0,
-    )
+    check_read(kind, path)
+    raise FormatError(reason, path=path, offset=0)

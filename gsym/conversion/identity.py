@@ -10,6 +10,7 @@ import os
 from os.path import basename
 
 from gsym.arguments import path_of
+from gsym.containers.recognition import refuse
 from gsym.errors import FormatError, GsymError, UuidMismatchError
 from gsym.model import base_name
 from gsym.modules.key import (
@@ -175,7 +176,7 @@ def find_fitting(given: Input, said: Saying | None) -> tuple[ObjectFile, Compari
     file = open_input(given)
     data, path = file.data, file.path
     if file.kind not in {"object", "fat"}:
-        raise FormatError("not a binary", path=path, offset=0)
+        refuse(file.kind, path, "not a binary")
     if file.kind == "fat":
         for each in list_slices(data, path):
             if said is None:

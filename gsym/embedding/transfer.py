@@ -8,7 +8,7 @@ import stat
 from gsym.arguments import path_of
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.containers.recognition import recognise
+from gsym.containers.recognition import recognise, refuse
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.identity import compare_binary
 from gsym.embedding.binary import Binary, shared_payload, stand_alone_payload
@@ -186,13 +186,13 @@ def container_of(data: memoryview, path: str) -> ElfBinary | MachoBinary:
     if magic in _MACHO_MAGICS:
         order, is_wide = _MACHO_MAGICS[magic]
         return MachoBinary(Binary(data, path, order), is_wide=is_wide)
-    if recognise(head) == "fat":
-        raise UnsupportedError(
-            "a universal file: extract one slice with lipo -thin, embed into that, "
-            "and put the slices together with lipo -create",
-            path=path,
-        )
-    raise FormatError("neither an ELF nor a Mach-O file", path=path, offset=0)
+    if recognise(head) != "fat":
+        refuse(recognise(head), path, "neither an ELF nor a Mach-O file")
+    raise UnsupportedError(
+        "a universal file: extract one slice with lipo -thin, embed into that, and put "
+        "the slices together with lipo -create",
+        path=path,
+    )
 
 
 def _module_for(

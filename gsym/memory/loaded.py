@@ -217,7 +217,8 @@ class LoadedSymbols(Loaded):
 
         Raises:
             ClosedError: This was closed.
-            FormatError: A record of its module is damaged.
+            FormatError: A record of its module is damaged, as of `Reader.lookup`: None
+                would be read as no function. `symbolicate` reports it and goes on.
             TypeError: The address is not an integer.
         """
         number = integer_of("address", address)

@@ -225,8 +225,6 @@ def _find(path: str, search: BinarySearch) -> FoundGsym:
     try:
         data, status = reading.read_contents(path, copy=search.copy)
     except IsADirectoryError:
-        if not path.rstrip("/").endswith(".dSYM"):
-            raise
         from gsym.conversion.companions.macho import bundle_member
         from gsym.conversion.input_file import open_input
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
+from copy import copy
 
 from gsym.lazy import threading
 
@@ -81,9 +82,8 @@ class CircuitBreaker:
 
     def seconds_left(self, key: Hashable) -> float:
         """Seconds until the end of the pause; 0 or less: there is none."""
-        with self._lock:
-            state = self._states.get(key)
-        return state.until - self._clock() if state and state.until else 0.0
+        until = self.state(key).until
+        return until - self._clock() if until else 0.0
 
     def repaired(self, key: Hashable) -> None:
         """Record a valid file for a module whose file had been refused."""
@@ -96,9 +96,9 @@ class CircuitBreaker:
             return not self._state(key).is_out or self._claim(key)
 
     def state(self, key: Hashable) -> BreakerState:
-        """The state of a source or server."""
+        """The state of a source or server, as it is now."""
         with self._lock:
-            return self._state(key)
+            return copy(self._state(key))
 
     def claims_probe(self, key: Hashable) -> bool:
         """Whether the caller should probe it now."""

@@ -7,7 +7,7 @@ import stat
 import sys
 from contextlib import contextmanager
 
-from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.errors import FormatError, GsymError, Naming, UnsupportedError
 from gsym.fxt.recognition import HEAD_SIZE, MAGICS, inflated_head, is_trace
 from gsym.lazy import shutil, tempfile
 from gsym.profiles.foreign import require_known_name, require_known_text
@@ -86,7 +86,7 @@ class RepeatableInput:
         if self.source() is self:
             head = self._head = self._head or self._stream.read(HEAD_SIZE)
         else:
-            with open(self.file(), "rb") as file:
+            with Naming(self.name), open(self.file(), "rb") as file:
                 head = file.read(HEAD_SIZE)
         if not head:
             raise FormatError("the file is empty", path=self.name, offset=0)

@@ -12,7 +12,7 @@ from _thread import allocate_lock
 
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib, uuid_bytes
-from gsym.errors import ClosedError, FormatError, UuidMismatchError
+from gsym.errors import ClosedError, FormatError, Naming, UuidMismatchError
 from gsym.model import (
     FunctionInfo,
     FunctionRange,
@@ -61,27 +61,35 @@ def open(  # the name is the API
 
     name = fspath(path)
     data, _ = read_contents(name, copy=copy)
-    return open_contents(data, name, uuid, index_limit, read_ahead=read_ahead)
+    try:
+        return open_contents(data, name, uuid, index_limit, read_ahead=read_ahead)
+    except FormatError:
+        from gsym.containers.recognition import HEAD_SIZE, check_read, recognise
+
+        check_read(recognise(data[:HEAD_SIZE]), name)
+        raise
 
 
 def read_contents(path: str, *, copy: bool) -> tuple[mmap | bytes, os.stat_result]:
     """The bytes of a file, and its status when it was opened.
 
-    They are mapped, unless a copy is wanted or there is nothing to map: the file is
-    empty, or a pipe.
+    They are mapped, unless a copy is wanted or the file cannot be: a pipe.
     """
     from io import FileIO
     from mmap import ACCESS_READ, mmap
     from os import fstat
 
-    with FileIO(path) as file:
+    with Naming(path), FileIO(path) as file:
         status = fstat(file.fileno())
         if not copy:
             try:
                 return mmap(file.fileno(), 0, access=ACCESS_READ), status
             except (ValueError, OSError):
                 pass
-        return file.readall(), status
+        copied = file.readall()
+    if not copied:
+        raise FormatError("the file is empty", path=path, offset=0)
+    return copied, status
 
 
 def open_contents(

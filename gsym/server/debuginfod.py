@@ -13,6 +13,7 @@ import re
 from collections.abc import Generator
 from contextlib import closing, suppress
 from fnmatch import translate
+from functools import partial
 from io import FileIO
 from itertools import islice
 from posixpath import normpath
@@ -83,8 +84,8 @@ class _Debuginfod:
         """The bytes of a section, as they are in the debug file or the executable."""
         key, _ = await self._of_build_id(request)
         name = request.path_params["name"]
-        run = self._service.opening.run
-        file, (start, end), unsure = await run(self._open_section, key, name)
+        work = partial(self._open_section, key, name)
+        file, (start, end), unsure = await self._downloads.search(work)
         headers = {
             "content-type": BINARY_TYPE,
             "x-debuginfod-size": str(end - start),
@@ -135,11 +136,12 @@ class _Debuginfod:
         return False
 
     def _open_section(
-        self, key: ModuleKey, name: str
+        self, key: ModuleKey, name: str, *, fetches: bool
     ) -> tuple[FileIO, tuple[int, int], str]:
         """A file, the part of it that is a section, and why it may be of another."""
         for kind in KINDS:
-            with closing(self._downloads.binaries(key, kind, name)) as found:
+            binaries = self._downloads.binaries(key, kind, name, fetches=fetches)
+            with closing(binaries) as found:
                 for _, path, (start, end), unsure in found:
                     with suppress(OSError):
                         if start < end:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import closing, suppress
+from functools import partial
 from io import FileIO
 from urllib.parse import quote
 
@@ -32,7 +33,7 @@ from gsym.records import NamedTuple
 from gsym.server.answers import FileBody, TextBody, body_response
 from gsym.server.errors import HttpError, json_response
 from gsym.server.modules import confined_binaries, store_path
-from gsym.server.service import Service
+from gsym.server.service import Result, Service
 from gsym.server.symstore import is_in_index, symstore_file
 from gsym.store.binary_facts import BinaryFacts, facts_of
 from gsym.store.directory import Store
@@ -107,14 +108,15 @@ class Downloads:
         # Windows debuggers request modules by code file and code id. What the store has
         # is answered before a source is asked for an id of another kind.
         by_code = ModuleKey(code_file=name, code_id=module_id.upper())
-        run, other = self._service.run, None
+        run, other = self._service.run, FoundModule(None, "")
         if not (key and (await run(self._get, key)).entry):
-            other = (await run(self._get, by_code)).entry
-        if other is None:
-            return await self.answer(request, await self.find(key), kind)
-        name = other.identity.debug_file
+            other = await run(self._get, by_code)
+        if other.entry is None:
+            found = await self.find(key) if key else other
+            return await self.answer(request, found, kind)
+        name = other.entry.identity.debug_file
         stem = name[: -len(".pdb")] if name.lower().endswith(".pdb") else name
-        parts = (name, other.identity.debug_id, f"{stem}.{kind}")
+        parts = (name, other.entry.identity.debug_id, f"{stem}.{kind}")
         path = "/".join(quote(part, safe="") for part in parts)
         root = request.scope.get("root_path", "")
         return RedirectResponse(f"{root}/{path}", 302)
@@ -149,10 +151,8 @@ class Downloads:
         headers = {"content-type": BINARY_TYPE}
         return body_response(request, self._service, body, tag, headers)
 
-    async def find(self, key: ModuleKey | None) -> FoundModule:
+    async def find(self, key: ModuleKey) -> FoundModule:
         """The module, or the reason why it was not found."""
-        if key is None:
-            return FoundModule(None, "invalid module id")
         if not self._settings.fetch_downloads:
             return await self._service.run(self._get, key)
         module = await self._service.opening.open(key)
@@ -210,9 +210,8 @@ class Downloads:
         entry: Entry | None,
     ) -> Response:
         """A file of a module: of a kind, or any, that starts with one of *magics*."""
-        # It may unpack the file, which must not delay answers.
-        run = self._service.opening.run
-        file, name, unsure = await run(self._open_original, key, kind, magics)
+        work = partial(self._open_original, key, kind, magics)
+        file, name, unsure = await self.search(work)
         status = os.fstat(file.fileno())
         named = entry.identity.debug_file if entry is not None else ""
         named = (named or name).encode("ascii", "replace").decode()
@@ -225,11 +224,23 @@ class Downloads:
         tag = f"{status.st_ino:x}-{status.st_mtime_ns:x}"
         return body_response(request, self._service, FileBody(file), tag, headers)
 
+    async def search(self, work: Callable[..., Result]) -> Result:
+        """The result of *work* without asking sources, else perhaps with them.
+
+        It may unpack files, which must not delay answers.
+        """
+        opening, local = self._service.opening, partial(work, fetches=False)
+        if not self._settings.fetch_downloads:
+            return await opening.run(local)
+        with suppress(HttpError):
+            return await opening.run(local)
+        return await opening.fetch(partial(work, fetches=True))
+
     def _open_original(
-        self, key: ModuleKey, kind: str, magics: tuple[bytes, ...]
+        self, key: ModuleKey, kind: str, magics: tuple[bytes, ...], *, fetches: bool
     ) -> tuple[FileIO, str, str]:
         """The file, its name, and why it may be of another build."""
-        with closing(self.binaries(key, kind)) as found:
+        with closing(self.binaries(key, kind, fetches=fetches)) as found:
             for each in found:
                 with suppress(OSError):
                     file = FileIO(each.path)
@@ -239,17 +250,15 @@ class Downloads:
         raise not_found(f"the server has no {kind or 'such file'} of the module")
 
     def binaries(
-        self, key: ModuleKey, kind: str, section: str = ""
+        self, key: ModuleKey, kind: str, section: str = "", *, fetches: bool
     ) -> Generator[Binary]:
-        """The binaries of a module: stored, in folders, packages, fetched.
+        """The binaries of a module: stored, in folders, packages, perhaps fetched.
 
         Raises:
             HttpError: It is not known which one is right.
         """
         found = self._service.symbolizer.resolver.binaries(
-            *(key, kind or "image"),
-            fetches=self._settings.fetch_downloads,
-            keeps=False,
+            key, kind or "image", fetches=fetches, keeps=False
         )
         try:
             for each in found:

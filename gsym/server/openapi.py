@@ -115,6 +115,7 @@ class Calls(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     symbolicated_stacks: list[list[str]]
     known_modules: list[bool | None]
     unsure: dict[str, str] | UnsetType = UNSET
+    module_errors: dict[str, list[dict[str, str]]] | UnsetType = UNSET
 
 
 # ---- reports, as `gsym.reports.report.Report.to_dict` makes them

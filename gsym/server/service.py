@@ -1,7 +1,8 @@
 """The state that all endpoints of a worker share: settings, modules, threads, metrics.
 
-The event loop reads requests and sends answers. Computation runs in a few threads, and
-requests to other servers in others: a stalled source delays only requests that need it.
+The event loop reads requests and sends answers. Computation runs in a few threads,
+longer work in others, and requests to other servers in others again: a stalled source
+delays only requests that need it.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ class Wanted:
         self.module: OpenModule | None = None
         self.seconds: float = 0.0
 
+    @property
+    def is_late(self) -> bool:
+        """Whether it is still searched."""
+        return self.module is not None and _LATE in self.module.attempts
+
 
 class OpenedModules(dict[Any, OpenModule]):
     """The modules of a request that were opened in time, by what names them."""
@@ -84,6 +90,7 @@ class ModuleOpening:
         self._wait = wait
         self._symbolizer = symbolizer
         self._threads = ThreadPoolExecutor(threads, "gsym-fetch")
+        self._local = ThreadPoolExecutor(threads, "gsym-work")
         self._searches: dict[ModuleKey, _Search] = {}
 
     async def open_all(self, works: Iterable[WantedModule]) -> None:
@@ -119,6 +126,9 @@ class ModuleOpening:
 
     async def open(self, key: ModuleKey) -> OpenModule:
         """The module, as returned by `Symbolizer.open`."""
+        # What is stored waits for no search.
+        if (stored := await self.run(self._symbolizer.find, key)) is not None:
+            return stored
         search = self._searches.get(key) or self._begin(key)
         search.waiting += 1
         try:
@@ -151,7 +161,12 @@ class ModuleOpening:
             del self._searches[key]
 
     async def run(self, work: Callable[..., Result], *arguments: object) -> Result:
-        """Run *work*, which may open modules itself, in a thread."""
+        """Run *work*, which asks no source or is one of few, in a thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._local, work, *arguments)
+
+    async def fetch(self, work: Callable[..., Result], *arguments: object) -> Result:
+        """Run *work*, which may ask sources, in a thread of the searches."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, work, *arguments)
 
@@ -161,12 +176,15 @@ class ModuleOpening:
         Args:
             then: Called in another thread when all running searches have ended.
         """
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        pools = self._threads, self._local
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
         if then is None:
             return
 
         def end() -> None:
-            self._threads.shutdown(wait=True)
+            for pool in pools:
+                pool.shutdown(wait=True)
             then()
 
         Thread(target=end, daemon=True).start()

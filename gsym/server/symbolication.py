@@ -17,6 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.api.extensions import (
+    AssemblyRequest,
+    SourceRequest,
     SourceRoots,
     answer_assembly,
     answer_source,
@@ -30,13 +32,14 @@ from gsym.errors import LimitError
 from gsym.server.bodies import HeldAnswer, request_body
 from gsym.server.errors import HttpError, http_error, in_time
 from gsym.server.mapped_files import TruncatedFileError
-from gsym.server.service import Service
+from gsym.server.service import Service, Wanted
 
 Body = bytes | memoryview
 _FEW_BYTES = 4096
 _FEW_FRAMES = 100
 _REPETITIONS = 10  # when a file is truncated meanwhile
 _T = TypeVar("_T")
+_Asked = TypeVar("_Asked", SourceRequest, AssemblyRequest)
 _READERS = {"v4": read_v4, "v5": read_v5}
 
 
@@ -69,7 +72,7 @@ class _Answering:
         text: Body
         try:
             if self._version == "v4":
-                text = answer_v4(work, most)
+                text = answer_v4(work, most, has_errors=self._has_errors)
             else:
                 text = answer_v5(
                     work,
@@ -140,18 +143,18 @@ def extension_routes(service: Service) -> list[Route]:
     settings, symbolizer = service.settings, service.symbolizer
     roots = SourceRoots(settings.source_roots)
 
-    def source(body: bytes) -> bytes:
+    def source(request: SourceRequest) -> bytes:
         return answer_source(
-            read_source_request(body),
+            request,
             symbolizer,
             roots,
             path_map=service.path_map,
             most=settings.limits.max_source,
         )
 
-    def assembly(body: bytes) -> bytes:
+    def assembly(request: AssemblyRequest) -> bytes:
         return answer_assembly(
-            read_assembly_request(body),
+            request,
             symbolizer,
             service.binary_folders,
             most=settings.limits.max_code,
@@ -159,19 +162,29 @@ def extension_routes(service: Service) -> list[Route]:
 
     routes = []
     if settings.enable_source:
-        routes.append(_route("/source/v1", source, service))
+        routes.append(_route("/source/v1", read_source_request, source, service))
     if settings.enable_asm:
-        routes.append(_route("/asm/v1", assembly, service))
+        routes.append(_route("/asm/v1", read_assembly_request, assembly, service))
     return routes
 
 
-def _route(path: str, answer: Callable[[bytes], bytes], service: Service) -> Route:
+def _route(
+    path: str,
+    read: Callable[[bytes], _Asked],
+    answer: Callable[[_Asked], bytes],
+    service: Service,
+) -> Route:
     async def endpoint(request: Request) -> Response:
         limit = service.settings.limits.max_body
         async with request_body(request, service, limit) as body:
             try:
+                asked = read(body)
+                wanted = Wanted(asked.key)
+                await service.opening.open_all([wanted])
+                if wanted.is_late:
+                    raise HttpError(503, "the module is still fetched", retry_after=5)
                 with service.files.guarded():
-                    text = await service.opening.run(answer, body)
+                    text = await service.opening.run(answer, asked)
             except RequestError as error:
                 raise http_error(error) from None
         return Response(text, media_type="application/json")

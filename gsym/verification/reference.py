@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.containers.fat import open_slice
 from gsym.containers.pdb_file import PdbFile
+from gsym.containers.recognition import refuse
 from gsym.conversion.companions.split_units import SplitUnitSearch
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.identity import find_fitting, pdb_identity
 from gsym.conversion.input_file import input_of, open_input
 from gsym.conversion.job import open_converted
 from gsym.conversion.options import ConvertOptions
-from gsym.errors import EmptyError, GsymError, UnsupportedError
+from gsym.errors import EmptyError, GsymError
 from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.modules.key import SAME, Comparison, compare
 from gsym.ranges import merged
@@ -194,7 +195,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
                 own = pdb_identity(PdbFile(data, file.path))
                 fit = compare(own, said(own))
         else:
-            raise UnsupportedError(NOT_COMPARED, path=file.path)
+            refuse(kind, file.path, NOT_COMPARED)
         if fit.reason and not fit.is_refused:
             notes += (f"the file may be of another build: {fit.reason}",)
         # With all that the file may have.

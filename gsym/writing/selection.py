@@ -9,8 +9,10 @@ has an index, each segment has its own.
 from __future__ import annotations
 
 from gsym.arguments import patterns_of, ranges_of, shown
+from gsym.containers.recognition import HEAD_SIZE, check_read, recognise
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import check, ffi, lib, new_error
+from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
 from gsym.writing.atomic_file import AtomicFile
 from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
@@ -31,7 +33,11 @@ class ImageSource:
     """The engine's view of a file, and calls that copy from it."""
 
     def __init__(self, data: Buffer, path: str | None = None) -> None:
-        self._mapped = MappedImage(data, path)
+        try:
+            self._mapped = MappedImage(data, path)
+        except FormatError:
+            check_read(recognise(bytes(memoryview(data)[:HEAD_SIZE])), path)
+            raise
         self.header: CData = self._mapped.header  # a `gsym_header`
         start = self.header.file_offset + self.header.uuid_offset
         uuid_end = start + self.header.uuid_size

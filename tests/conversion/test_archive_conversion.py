@@ -81,7 +81,7 @@ def test_the_only_object_file_needs_no_name(tmp_path: Path) -> None:
 
 def test_of_several_one_has_to_be_chosen(archive: Path) -> None:
     with pytest.raises(
-        gsym.MemberError, match=r"4 object files: a\.o, .*a\.o#2; choose"
+        gsym.MemberError, match=r"4 object files: a\.o, .*a\.o#2; 'gsym convert"
     ):
         gsym.convert(archive)
 
@@ -90,7 +90,7 @@ def test_of_very_many_the_first_are_named(tmp_path: Path) -> None:
     path = tmp_path / "x.a"
     members = b"".join(member(f"{at}.o/", object_of("f")) for at in range(30))
     path.write_bytes(b"!<arch>\n" + members)
-    with pytest.raises(gsym.MemberError, match=r" 19\.o and 10 more; choose"):
+    with pytest.raises(gsym.MemberError, match=r" 19\.o and 10 more; 'gsym convert --member"):
         gsym.convert(path)
 
 
@@ -255,7 +255,7 @@ def test_the_command_converts_the_members_it_names(
     folder = archive.parent / "out"
     arguments = ["convert", str(archive), "--output-dir", str(folder)]
     assert main(arguments) == 1
-    assert "choose with --member ('*': all)" in capsys.readouterr().err
+    assert "'gsym convert --member NAME' chooses ('*': all)" in capsys.readouterr().err
     assert main([*arguments, "--member", "a.o*", "--member", "c.obj"]) == 0
     written = capsys.readouterr().out
     assert f"{archive}(a.o#2) -> {folder}/x.a.a.o#2.gsym\n" in written

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 pytest.importorskip("msgspec")
 
-from gsym.api.request import RequestLimits, read_v5
-from gsym.api.response import answer_v5
+from gsym.api.request import RequestLimits, read_v4, read_v5
+from gsym.api.response import answer_v4, answer_v5
 from gsym.api.symbolication import Symbolication
 
 BAD, GOOD = identity(1), identity(2)
@@ -165,6 +165,19 @@ def test_a_response_has_the_answers_of_the_other_modules(folder: Path) -> None:
         assert error["name"] == "FileRefused"
         assert is_said(error["message"], folder)
         assert len(answer["module_errors"]) == 1
+
+
+def test_a_response_of_version_4_says_it_as_well(folder: Path) -> None:
+    modules: Any = find_in([os.fspath(folder)])
+    memory_map = [[each.debug_file, each.debug_id] for each in (BAD, GOOD)]
+    job = {"version": 4, "memoryMap": memory_map, "stacks": [[[0, 4], [1, 8]]]}
+    work = Symbolication(read_v4(json.dumps(job).encode(), RequestLimits()))
+    work.open_all(Symbolizer(modules))
+    answer = json.loads(answer_v4(work))
+    assert answer["symbolicatedStacks"] == [["0x4 (in lib1.so)", "f2_1 (in lib2.so)"]]
+    ((error,),) = answer["moduleErrors"].values()
+    assert is_said(error["message"], folder)
+    assert "moduleErrors" not in json.loads(answer_v4(work, has_errors=False))
 
 
 def test_a_profile_has_the_answers_of_the_other_modules(folder: Path) -> None:

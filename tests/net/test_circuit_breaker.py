@@ -119,3 +119,11 @@ def test_time_that_failures_took_long_ago_does_not_count(clock: Clock) -> None:
     for _ in range(9):
         assert not breaker.failed("a", 9.0)
         clock.now += 61
+
+
+def test_a_state_that_was_read_does_not_change(breaker: CircuitBreaker) -> None:
+    before = breaker.state("a")
+    breaker.back_off("a", 5)
+    breaker.answered("a")
+    assert (before.answered, before.probed, before.until) == (0, 0, 0)
+    assert breaker.state("a").answered > 0

@@ -27,6 +27,7 @@ from gsym.server.answers import TextBody, body_response
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.sources.settings import SourceOpener
+from gsym.store.verification import verify_store
 from tests.inputs import elf
 from tests.server.running import RunningServer
 from tests.store_modules import (
@@ -230,6 +231,21 @@ class RecordingSource:
         del folder
         self.asked.append(key)
         raise NotFoundError("not here")
+
+
+def test_a_store_whose_links_were_followed_says_why_it_has_no_code_ids(
+    folder: Path, tmp_path: Path
+) -> None:
+    path = f"/xul.dll/{PE_CODE_ID}/xul.sym"
+    shutil.copytree(folder, tmp_path / "copy")
+    with running(folder) as whole, running(tmp_path / "copy") as copy:
+        assert get(whole, path).status == 302
+        answer = get(copy, path)
+        assert answer.status == 404
+        assert "'gsym store verify --repair' restores them" in answer.title
+    list(verify_store(Store(tmp_path / "copy"), repair=True))
+    with running(tmp_path / "copy") as mended:
+        assert get(mended, path).status == 302
 
 
 @pytest.mark.parametrize(

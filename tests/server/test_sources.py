@@ -75,7 +75,7 @@ class StalledSource:
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
         del key
-        assert self.is_sent.wait(60)
+        assert self.is_sent.wait(100)  # longer than a client waits
         path = Path(folder) / "app.sym"
         path.write_bytes(symbols(1))
         return FoundFile(str(path), "https://symbols.test/app.sym")
@@ -93,7 +93,15 @@ def test_stored_modules_are_answered_while_a_source_takes_its_time(
         "memoryMap": [["app", debug_id()], ["app", debug_id(1)]],
         "stacks": [[[0, 0x1004], [1, 0x1004]]],
     }
-    with RunningServer(symbolizer, store=store.path, source_wait=0.2) as server:
+    settings: dict[str, Any] = {
+        "source_wait": 0.2,
+        "fetch_threads": 1,  # which the source holds
+        "request_timeout": 10,
+        "enable_downloads": True,
+        "fetch_downloads": True,
+        "enable_source": True,
+    }
+    with RunningServer(symbolizer, store=store.path, **settings) as server:
 
         def ask() -> tuple[list[str | None], dict[str, Any]]:
             (result,) = server.post(body).json["results"]
@@ -105,6 +113,15 @@ def test_stored_modules_are_answered_while_a_source_takes_its_time(
         assert functions == ["f0_0", None]
         ((error,),) = errors.values()
         assert "still searched or fetched: ask again later" in str(error)
+        for path in (f"app/{debug_id()}/app.sym", f"app/{debug_id()}/app.json"):
+            assert server.ask("GET", f"/{path}").status == 200, path
+        report = server.post(b"app+0x1004", "/symbolicate/report?module=app")
+        assert b"f0_0" in report.body
+        assert server.ask("GET", f"/page/module?id={debug_id()}").status == 200
+        asked = {"debugName": "app", "moduleOffset": "0x1004", "file": "main.c"}
+        for number, status in ((0, 404), (1, 503)):  # no folder has the file
+            wanted = {**asked, "debugId": debug_id(number)}
+            assert server.post(wanted, "/source/v1").status == status, number
         source.is_sent.set()
         wait_until(lambda: ask()[0] == ["f0_0", "f1_0"])
 

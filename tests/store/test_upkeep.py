@@ -345,7 +345,7 @@ CALLS = ("rename", "replace", "symlink", "unlink", "mkdir", "rmdir")
 
 
 def killed(calls: int, names: Sequence[str], work: Callable[[], object]) -> bool:
-    """Do *work* in a process that dies at such a call after so many; whether it ends."""
+    """Do *work* in a process that dies at such a call after so many; if it ends."""
     child = os.fork()
     if not child:
         left = [calls]
@@ -371,6 +371,10 @@ def killed(calls: int, names: Sequence[str], work: Callable[[], object]) -> bool
     return not status
 
 
+def mended(store: Store) -> None:
+    list(verify_store(store, repair=True))
+
+
 @pytest.mark.parametrize("follow", [True, False])
 def test_a_repair_that_is_killed_at_any_call_loses_no_module(
     store: Store, tmp_path: Path, *, follow: bool
@@ -389,9 +393,7 @@ def test_a_repair_that_is_killed_at_any_call_loses_no_module(
         for each in links(copy):
             Path(copy.path, each).unlink()
         renaming = ("rename", "replace")
-        is_over = killed(
-            calls, renaming, lambda c=copy: [*verify_store(c, repair=True)]
-        )
+        is_over = killed(calls, renaming, partial(mended, copy))
         list(verify_store(copy, repair=True))
         assert links(copy) == before
         assert {each.slot: each.identity for each in copy.entries()} == kept

@@ -34,7 +34,7 @@ from gsym.errors import GsymError
 from gsym.formatting.formatter import Formatter
 from gsym.formatting.styles import addr2line_style
 from gsym.model import UINT64_END, UINT64_MAX
-from gsym.modules.binary_lookup import BinarySearch, find_gsym
+from gsym.modules.binary_lookup import OPENING, find_gsym
 from gsym.reading.reader import Reader, wants_read_ahead
 
 TYPE_CHECKING = bool()
@@ -143,7 +143,7 @@ def _answer_all(options: Values) -> int:
     path = "a.out" if path is None else path
     kind, section = _kind_of(path), options.text("--section")
     read_ahead = wants_read_ahead(len(addresses) if are_numbers else 0)
-    found = find_gsym(path, BinarySearch(read_ahead=read_ahead, partial=True))
+    found = find_gsym(path, OPENING._replace(read_ahead=read_ahead))
     is_64, sections = _properties(kind, path, section)
     for note in filter(None, (*found.notes, found.unsure)):
         _report(note)

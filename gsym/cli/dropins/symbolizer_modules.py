@@ -147,6 +147,7 @@ class Modules:
             debug_file_directories=self._debug_directories(),
             debuginfod=bool(options.debuginfod),
             dwp=options.text("--dwp") or None,
+            store=not options.flag("--disable-gsym"),
             read_ahead=self._read_ahead,
             partial=True,
         )

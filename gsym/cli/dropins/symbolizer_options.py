@@ -96,8 +96,8 @@ Without addresses, lines are read from standard input:
   [CODE|DATA|FRAME] [FILE:|BUILDID:]MODULE ADDRESS
 
 MODULE is a GSYM file, or a binary: with an embedded GSYM file, with MODULE.gsym in the
-same folder, or converted into the cache. Omit it with --obj or --build-id. ADDRESS is
-a number, or a symbol name with an offset, such as main+0x10.
+same folder, in the user's store, or converted into the cache. Omit it with --obj or
+--build-id. ADDRESS is a number, or a symbol name with an offset, such as main+0x10.
 
 OPTIONS:
 """

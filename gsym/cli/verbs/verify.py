@@ -84,7 +84,7 @@ def check(values: Values) -> int:
 
 def _holds_gsym(path: str) -> bool:
     """Whether a file is a GSYM file or has an embedded one, which may be damaged."""
-    if not (os.path.isfile(path) or path.rstrip("/").endswith(".dSYM")):
+    if not (os.path.isfile(path) or os.path.isdir(path)):
         return True  # a pipe cannot be read twice
     try:
         file = open_input(path)
