@@ -6,14 +6,12 @@ import os
 
 import gsym.reading.reader
 from gsym.cli.terminal import tell
-from gsym.errors import EmptyError, FormatError, GsymError, UnsupportedError
+from gsym.errors import EmptyError, GsymError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.cli.grammar import Values
     from gsym.reading.reader import Reader
-
-_HEAD_SIZE = 64
 
 
 def open_gsym(
@@ -37,19 +35,15 @@ def find_for(
     another build; "" if that is not so.
 
     Raises:
-        GsymError: It cannot be used; of another family of files the text names the
-            verb that reads it.
+        GsymError: It cannot be used.
     """
     reader = _open_itself(path, uuid, read_ahead=read_ahead) if arch is None else None
     if reader is not None:
         return reader, ""
     from gsym.modules.binary_lookup import OPENING, find_gsym  # most files are GSYM
 
-    try:
-        search = OPENING._replace(architecture=arch, read_ahead=read_ahead)
-        found = find_gsym(path, search, uuid)
-    except FormatError as error:
-        raise (_of_another_family(path) or error) from None
+    search = OPENING._replace(architecture=arch, read_ahead=read_ahead)
+    found = find_gsym(path, search, uuid)
     notes = tuple(filter(None, (*found.notes, found.unsure)))
     if found.origin != path and values.has("--verbose") and values.flag("--verbose"):
         notes = (*notes, f"using {found.origin}")
@@ -71,19 +65,4 @@ def _open_itself(path: str, uuid: bytes | None, *, read_ahead: bool) -> Reader |
     if not reader.offset:
         return reader
     reader.close()  # a binary with an embedded one, which is compared with it
-    return None
-
-
-def _of_another_family(path: str) -> GsymError | None:
-    """The error about a file that other verbs read."""
-    if not os.path.isfile(path):  # a pipe cannot be read twice
-        return None
-    from gsym.fxt.recognition import is_trace_file
-
-    if is_trace_file(path):
-        return UnsupportedError("a Fuchsia trace: 'gsym trace' reads it", path=path)
-    with open(path, "rb") as file:
-        head = file.read(_HEAD_SIZE)
-    if b"{{{" in head:
-        return UnsupportedError("a log with markup: use 'gsym filter'", path=path)
     return None

@@ -32,6 +32,8 @@ _BZIP2_MAGICS = tuple(
     for level in range(1, 10)
     for block in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90")
 )
+TRACE_MAGICS = (b"\x10\0\4\x46xT\x16\0", b"\0\x16Tx\x46\4\0\x10")
+"""The first bytes of a Fuchsia trace, in either byte order; old traces lack them."""
 MICRODUMP = b"-----BEGIN BREAKPAD MICRODUMP-----"
 """A line of a log that a microdump follows."""
 
@@ -94,6 +96,8 @@ _KINDS = (
         (b"symbfile",),
         "a symbfile: 'gsym symbfile' reads it, with convert it makes a GSYM file",
     ),
+    FileKind("Fuchsia trace", TRACE_MAGICS, "a Fuchsia trace: 'gsym trace' reads it"),
+    FileKind("log with markup", (), "a log with markup: use 'gsym filter'"),
     FileKind("LLVM bitcode", (b"BC\xc0\xde",), "LLVM bitcode: compile it first"),
     FileKind("Java class", (), "a Java class: it contains no machine code"),
     FileKind(
@@ -162,6 +166,7 @@ _NO_INPUT = (
     "file or a GSYM file"
 )
 HEAD_SIZE = 4096
+_LINE_SIZE = 64  # of a log, in which its first element begins
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -199,8 +204,9 @@ def recognise(head: bytes) -> str:
     if is_coff:
         return "object"
     text = head.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n \t")
-    is_breakpad = text.startswith(_BREAKPAD_RECORDS) or b"\n" + _BREAKPAD_MODULE in text
-    return "breakpad" if is_breakpad else ""
+    if text.startswith(_BREAKPAD_RECORDS) or b"\n" + _BREAKPAD_MODULE in text:
+        return "breakpad"
+    return "log with markup" if b"{{{" in text[:_LINE_SIZE] else ""
 
 
 def kernel_form(head: bytes) -> int:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from gsym.containers.recognition import inflater_of
+from gsym.containers.recognition import TRACE_MAGICS, inflater_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Literal
 
-# The first bytes of a trace, in either byte order; old traces lack them.
-MAGICS = (b"\x10\0\4\x46xT\x16\0", b"\0\x16Tx\x46\4\0\x10")
 HEAD_SIZE = 1 << 16
 """Bytes of a file that are enough to recognize it; twice the largest record."""
 
@@ -36,7 +34,7 @@ def is_trace(head: bytes) -> bool:
 def trace_byteorder(head: bytes) -> Literal["little", "big"] | None:
     """The byte order of a trace that begins with these bytes; None of other files."""
     orders: tuple[Literal["little", "big"], ...] = ("little", "big")
-    for order, magic in zip(orders, MAGICS, strict=True):
+    for order, magic in zip(orders, TRACE_MAGICS, strict=True):
         if head and magic.startswith(head[:_WORD]):
             return order
     if 0 not in head:
@@ -113,10 +111,3 @@ def inflated_head(head: bytes) -> bytes:
             if len(found) >= HEAD_SIZE:
                 break
     return found[:HEAD_SIZE]
-
-
-def is_trace_file(path: str) -> bool:
-    """Whether a file begins as a trace does, compressed or not."""
-    with open(path, "rb") as file:
-        head = file.read(HEAD_SIZE)
-    return bool(head) and is_trace(inflated_head(head))

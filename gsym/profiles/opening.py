@@ -7,8 +7,9 @@ import stat
 import sys
 from contextlib import contextmanager
 
+from gsym.containers.recognition import TRACE_MAGICS
 from gsym.errors import FormatError, GsymError, Naming, UnsupportedError
-from gsym.fxt.recognition import HEAD_SIZE, MAGICS, inflated_head, is_trace
+from gsym.fxt.recognition import HEAD_SIZE, inflated_head, is_trace
 from gsym.lazy import shutil, tempfile
 from gsym.profiles.foreign import require_known_name, require_known_text
 from gsym.profiles.input_bytes import read_pieces, text_decoder
@@ -92,7 +93,7 @@ class RepeatableInput:
             raise FormatError("the file is empty", path=self.name, offset=0)
         head = inflated_head(head)
         # If nothing can be inflated, the reader reports the reason.
-        if not head or head.startswith(MAGICS):
+        if not head or head.startswith(TRACE_MAGICS):
             return True
         return is_trace(head) and not message_kind(head, is_whole=False)
 

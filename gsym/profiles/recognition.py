@@ -9,8 +9,9 @@ import os
 import re
 import struct
 
+from gsym.containers.recognition import TRACE_MAGICS
 from gsym.errors import FormatError
-from gsym.fxt.recognition import MAGICS, is_trace
+from gsym.fxt.recognition import is_trace
 from gsym.patterns import regex
 from gsym.profiles.foreign import require_known, require_known_text
 from gsym.profiles.input_bytes import (
@@ -91,7 +92,7 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
 
 def _binary_kind(head: bytes, name: str) -> str | None:
     """The format of a file that begins with a magic number; None for others."""
-    if head.startswith(MAGICS):
+    if head.startswith(TRACE_MAGICS):
         return "fxt"  # whatever follows: damaged traces are read
     if head.startswith(tuple(PERF_DATA_MAGICS)):
         return "perf.data"

@@ -68,6 +68,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "packed").write_bytes(gzip.compress(program))
     (place / "zipped").write_bytes(b"PK\x03\x04" + bytes(60))
     (place / "mono.pdb").write_bytes(b"BSJB" + bytes(60))
+    (place / "trace.fxt").write_bytes(b"\x10\0\4\x46xT\x16\0")
+    (place / "log").write_bytes(b"{{{reset}}}\n")
     (place / "empty").write_bytes(b"")
     (place / "folder").mkdir()
     (place / "dangling").symlink_to("nowhere")
@@ -102,6 +104,8 @@ def said(
         ("packed", "a gzip file: unpack it first", OTHERS),
         ("zipped", "a zip archive: unpack it first", OTHERS),
         ("mono.pdb", "a portable PDB file: ", OTHERS),
+        ("trace.fxt", "a Fuchsia trace: 'gsym trace' reads it", OTHERS),
+        ("log", "a log with markup: use 'gsym filter'", OTHERS),
         ("empty", "the file is empty", OTHERS),
         # What holds a binary may be a bundle, or a folder of binaries.
         ("folder", "a folder, and no dSYM bundle: ", {*OF_GSYM, *OTHERS, "convert"}),

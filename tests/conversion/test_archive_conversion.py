@@ -90,7 +90,7 @@ def test_of_very_many_the_first_are_named(tmp_path: Path) -> None:
     path = tmp_path / "x.a"
     members = b"".join(member(f"{at}.o/", object_of("f")) for at in range(30))
     path.write_bytes(b"!<arch>\n" + members)
-    with pytest.raises(gsym.MemberError, match=r" 19\.o and 10 more; 'gsym convert --member"):
+    with pytest.raises(gsym.MemberError, match=r" 19\.o and 10 more; 'gsym"):
         gsym.convert(path)
 
 

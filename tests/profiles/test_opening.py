@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.fxt.objects import PROCESS
-from gsym.fxt.recognition import MAGICS
+from gsym.containers.recognition import TRACE_MAGICS as MAGICS
 from gsym.fxt.records import KernelObject, LargeBlob
 from gsym.fxt.writer import Encoder
 from gsym.profiles.input_bytes import MOST_BYTES
