@@ -349,6 +349,9 @@ Record: TypeAlias = (
 )
 
 
+_WITH_METADATA = "_with_metadata"
+
+
 def snake_case(name: str) -> str:
     """The name of a type as the specification would spell it in a program."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
@@ -360,7 +363,7 @@ def kind_of(record: Record) -> str:
         return record.kind
     kind = snake_case(type(record).__name__)
     if isinstance(record, LargeBlob) and record.ticks is not None:
-        return f"{kind}_with_metadata"
+        return kind + _WITH_METADATA
     return kind
 
 
@@ -398,9 +401,10 @@ def _parts(text: str) -> Iterator[Part]:
         yield Part(field, int(first or 0), int(bits or 0), how)
 
 
-def _layout(kind: str, type_name: str, subtype: int, fields: str) -> Layout:
-    name = kind.removesuffix("_with_metadata")
-    record = globals()[name.title().replace("_", "")]
+def _layout(
+    record: Any, type_name: str, subtype: int, fields: str, suffix: str = ""
+) -> Layout:
+    kind = snake_case(record.__name__) + suffix
     number = getattr(lib, f"GSYM_FXT_TYPE_{type_name}") if type_name else 0
     parts = tuple(_parts(fields))
     is_timed = any(part.field == "ticks" for part in parts)
@@ -410,53 +414,50 @@ def _layout(kind: str, type_name: str, subtype: int, fields: str) -> Layout:
 # In the order of the engine's numbers, which follow those of events. Of large and
 # unknown records only the fields are listed.
 LAYOUTS = (
-    _layout("provider_info", "METADATA", 1 << 16, "provider@20:32 name@52:8/utf8"),
-    _layout("provider_section", "METADATA", 2 << 16, "provider@20:32"),
-    _layout("provider_event", "METADATA", 3 << 16, "provider@20:32 event@52:4"),
-    _layout("trace_info", "METADATA", 4 << 16, "type@20:4 value@24:40"),
-    _layout("initialization", "INITIALIZATION", 0, "ticks_per_second"),
-    _layout("string", "STRING", 0, "string_index@16:15 value@32:15/utf8"),
-    _layout("thread", "THREAD", 0, "thread_index@16:8 process thread"),
-    _layout("blob", "BLOB", 0, "type@48:8 name@16/name data@32:15/bytes"),
+    _layout(ProviderInfo, "METADATA", 1 << 16, "provider@20:32 name@52:8/utf8"),
+    _layout(ProviderSection, "METADATA", 2 << 16, "provider@20:32"),
+    _layout(ProviderEvent, "METADATA", 3 << 16, "provider@20:32 event@52:4"),
+    _layout(TraceInfo, "METADATA", 4 << 16, "type@20:4 value@24:40"),
+    _layout(Initialization, "INITIALIZATION", 0, "ticks_per_second"),
+    _layout(String, "STRING", 0, "string_index@16:15 value@32:15/utf8"),
+    _layout(Thread, "THREAD", 0, "thread_index@16:8 process thread"),
+    _layout(Blob, "BLOB", 0, "type@48:8 name@16/name data@32:15/bytes"),
     _layout(
-        *("userspace_object", "USERSPACE_OBJECT", 0),
+        *(UserspaceObject, "USERSPACE_OBJECT", 0),
         "pointer process name@24/text args@40/args",
     ),
     _layout(
-        "kernel_object", "KERNEL_OBJECT", 0, "koid type@16:8 name@24/text args@40/args"
+        KernelObject, "KERNEL_OBJECT", 0, "koid type@16:8 name@24/text args@40/args"
     ),
     _layout(
-        *("legacy_context_switch", "SCHEDULING", 0),
+        *(LegacyContextSwitch, "SCHEDULING", 0),
         "cpu@16:8 outgoing_thread_state@24:4 ticks outgoing_thread@28/thread"
         " incoming_thread@36/thread outgoing_priority@44:8 incoming_priority@52:8",
     ),
     _layout(
-        *("context_switch", "SCHEDULING", 1 << 60),
+        *(ContextSwitch, "SCHEDULING", 1 << 60),
         "cpu@20:16 outgoing_thread_state@36:4 ticks outgoing_thread incoming_thread"
         " args@16/args",
     ),
+    _layout(ThreadWakeup, "SCHEDULING", 2 << 60, "cpu@20:16 ticks thread args@16/args"),
+    _layout(Log, "LOG", 0, "ticks thread@32/thread message@16:15/utf8"),
     _layout(
-        "thread_wakeup", "SCHEDULING", 2 << 60, "cpu@20:16 ticks thread args@16/args"
-    ),
-    _layout("log", "LOG", 0, "ticks thread@32/thread message@16:15/utf8"),
-    _layout(
-        *("module", "PROFILER", 0),
+        *(Module, "PROFILER", 0),
         "ticks thread@20/thread module_id@28:16 name@44:8/utf8 build_id@52:8/bytes",
     ),
     _layout(
-        *("mmap", "PROFILER", 1 << 16),
+        *(Mmap, "PROFILER", 1 << 16),
         "ticks thread@20/thread module_id@28:16 flags@44:3 start_address address_range"
         " vaddr",
     ),
+    _layout(Backtrace, "PROFILER", 2 << 16, "ticks thread@20/thread frames@28:8/words"),
     _layout(
-        "backtrace", "PROFILER", 2 << 16, "ticks thread@20/thread frames@28:8/words"
-    ),
-    _layout(
-        *("large_blob_with_metadata", "LARGE", 0),
+        *(LargeBlob, "LARGE", 0),
         "category/name name/name ticks thread/thread args/args data/bytes",
+        _WITH_METADATA,
     ),
-    _layout("large_blob", "LARGE", 1 << 40, "category/name name/name data/bytes"),
-    _layout("unknown", "", 0, "type subtype/optional data/bytes"),
+    _layout(LargeBlob, "LARGE", 1 << 40, "category/name name/name data/bytes"),
+    _layout(Unknown, "", 0, "type subtype/optional data/bytes"),
 )
 KINDS = (*EVENT_KINDS, *(layout.kind for layout in LAYOUTS))
 """The kinds of records by the engine's numbers; the first ones are those of events."""

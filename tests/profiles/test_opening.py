@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from gsym.containers.recognition import TRACE_MAGICS as MAGICS
 from gsym.errors import FormatError, UnsupportedError
 from gsym.fxt.objects import PROCESS
-from gsym.containers.recognition import TRACE_MAGICS as MAGICS
 from gsym.fxt.records import KernelObject, LargeBlob
 from gsym.fxt.writer import Encoder
 from gsym.profiles.input_bytes import MOST_BYTES
