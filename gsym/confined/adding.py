@@ -183,17 +183,12 @@ class Delivery(Store):
     def _prepare(self) -> None:
         os.makedirs(self.path, exist_ok=True)
 
-    def _keep(
-        self,
-        entry: Entry,
-        originals: Mapping[str, str],
-        key: ModuleKey | None,
-        *,
-        may_replace: bool,
+    @staticmethod
+    def _publish(
+        store: str, entry: Entry, originals: Mapping[str, str], *_: object, **__: object
     ) -> Publication:
         """Move the files into a folder of their own."""
-        del key, may_replace
-        folder = mkdtemp(dir=self.path)
+        folder = mkdtemp(dir=store)
 
         def moved(path: str, name: str) -> str:
             target = os.path.join(folder, name)

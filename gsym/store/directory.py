@@ -57,6 +57,8 @@ class Store:
     The folder is created when the first module is added. A store may be read-only.
     """
 
+    _publish = staticmethod(publish_module)  # of a checked entry
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: str = os.path.abspath(path_of("path", path))
         self._is_checked = False
@@ -265,7 +267,8 @@ class Store:
             wanted=lasting[:_MAX_WANTED],
             code_ids=tuple(map(str.upper, code_ids)),
         )
-        return self._keep(entry, originals or {}, key, may_replace=may_replace)
+        moved = originals or {}
+        return self._publish(self.path, entry, moved, key, may_replace=may_replace)
 
     def remove(self, entry: Entry) -> None:
         """Remove a module, unless it was replaced meanwhile."""
@@ -411,17 +414,6 @@ class Store:
         entry = _checked(read_entry(folder), slot if slash else "")
         self._known.keep(target, entry)
         return entry
-
-    def _keep(
-        self,
-        entry: Entry,
-        originals: Mapping[str, str],
-        key: ModuleKey | None,
-        *,
-        may_replace: bool,
-    ) -> Publication:
-        """Move the files of a checked entry into the store; confined ones override."""
-        return publish_module(self.path, entry, originals, key, may_replace=may_replace)
 
     def _prepare(self) -> None:
         """Create the store if necessary."""
