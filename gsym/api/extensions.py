@@ -125,15 +125,8 @@ class SourceRequest(msgspec.Struct, rename="camel", frozen=True):
 
     @property
     def key(self) -> ModuleKey:
-        """The module.
-
-        Raises:
-            RequestError: Its id is invalid.
-        """
-        try:
-            return key_of_debug_id(self.debug_name, self.debug_id)
-        except ValueError:
-            raise RequestError(f"invalid debug id '{self.debug_id[:80]}'") from None
+        """The module; `read_source_request` has checked its id."""
+        return key_of_debug_id(self.debug_name, self.debug_id)
 
 
 class SourceAnswer(msgspec.Struct, rename="camel"):
@@ -149,6 +142,7 @@ def read_source_request(body: bytes) -> SourceRequest:
     """The request in a body."""
     request = decode_request(body, SourceRequest)
     read_number(request.module_offset, "moduleOffset")
+    _checked_key(request)
     return request
 
 
@@ -237,13 +231,17 @@ def read_assembly_request(body: bytes) -> AssemblyRequest:
     request = decode_request(body, AssemblyRequest)
     read_number(request.start_address, "startAddress")
     read_number(request.size, "size")
-    try:
-        key = request.key
-    except ValueError as error:
-        raise RequestError(str(error)) from None
+    key = _checked_key(request)
     if not key.debug_id and not key.code_id:
         raise RequestError("name the module by its debugId or codeId")
     return request
+
+
+def _checked_key(request: SourceRequest | AssemblyRequest) -> ModuleKey:
+    try:
+        return request.key
+    except ValueError as error:
+        raise RequestError(str(error)) from None
 
 
 def answer_assembly(
