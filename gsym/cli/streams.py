@@ -11,7 +11,7 @@ import sys
 from itertools import chain
 
 from gsym.cli.terminal import standard_input
-from gsym.errors import FormatError, Naming, UnsupportedError
+from gsym.errors import FormatError, Naming
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 IDLE = b""
 IDLE_AFTER = 0.2  # seconds
 _PIECE_SIZE = 1 << 20
-_ZIP_MAGIC = b"PK\3\4"
 _BLOCK_SIZE = 1 << 21
 _LEAST_SIZE = 1 << 12  # of a read after which there may be more
 _LONGEST_LINE = 1 << 16
@@ -118,10 +117,10 @@ def _pieces_of(source: int, path: str) -> Iterator[bytes]:
     first = next((piece for piece in pieces if piece != IDLE), None)
     if first is None:
         return
-    if first.startswith(_ZIP_MAGIC):
-        raise UnsupportedError("a zip archive: unpack it first", path=path)
-    from gsym.containers.recognition import inflater_of
+    from gsym.containers.recognition import check_read, inflater_of, recognise
 
+    if recognise(first) == "zip archive":
+        check_read("zip archive", path)
     inflate = inflater_of(first)
     chained = chain((first,), pieces)
     if inflate is None:

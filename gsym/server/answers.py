@@ -134,10 +134,6 @@ def allows_coding(accepted: str, coding: str) -> bool:
     return allowed.get(coding, allowed.get("*", False))
 
 
-def _zstd(body: bytes) -> bytes:
-    return bytes(import_zstd().compress(body, _FASTEST))
-
-
 def _gzip(body: bytes) -> bytes:
     try:
         from isal.isal_zlib import compressobj
@@ -147,7 +143,10 @@ def _gzip(body: bytes) -> bytes:
     return bytes(coder.compress(body) + coder.flush())
 
 
-_CODERS: dict[str, Coder] = {"zstd": _zstd, "gzip": _gzip}
+_CODERS: dict[str, Coder] = {
+    "zstd": lambda body: bytes(import_zstd().compress(body, _FASTEST)),
+    "gzip": _gzip,
+}
 
 
 class FileBody:

@@ -17,7 +17,7 @@ from gsym.lazy import json
 from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 from gsym.store import layout, publication
-from gsym.store.locking import held_at_once, remove_abandoned
+from gsym.store.locking import held_at_once
 from gsym.store.received_symbfile import iter_return_pads
 from gsym.store.sidecar import read_entry
 from gsym.writing.atomic_file import AtomicFile
@@ -86,7 +86,7 @@ class _Kept(NamedTuple):
 
 def collect(store: str, slots: Iterable[str], limits: StoreLimits) -> Collection:
     """Implements `Store.collect`."""
-    restored = publication.restore_lost(store, in_parts=True)
+    restored = publication.restore_lost(store)
     slots = {*slots, *(each.slot for each in restored)}
     remove_all_leftovers(store)
     pending = publication.remove_evicted(store)
@@ -154,15 +154,13 @@ def remove_all_leftovers(store: str) -> list[str]:
         # Locks of other users cannot be opened, and remain.
         with suppress(OSError), held_at_once([os.path.join(store, layout.LOCKS, name)]):
             pass
-    found = []
-    temporary = os.path.join(store, layout.TEMPORARY)
-    for name in layout.names_in(temporary):
-        path = os.path.join(temporary, name)
-        if remove_abandoned(path):
-            found.append(path)
-    for shelf in layout.shelves_in(store):
-        found += publication.remove_leftovers(store, shelf)
-    return found
+    return [path for path in leftovers(store) if publication.remove_left(store, path)]
+
+
+def leftovers(store: str) -> Iterator[str]:
+    """The paths of folders that no process owns any more, and no link leads to."""
+    for shelf in (os.path.join(store, layout.TEMPORARY), *layout.shelves_in(store)):
+        yield from publication.leftovers(store, shelf)
 
 
 def _modules(store: str, slots: Iterable[str]) -> Iterator[_Kept]:

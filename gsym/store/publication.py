@@ -16,6 +16,7 @@ import errno
 import os
 import time
 from contextlib import suppress
+from functools import partial
 
 import gsym.reading.reader
 from gsym.containers.mapped_file import map_file
@@ -88,9 +89,12 @@ def publish_module(
     size and its originals are ignored.
     """
     debug_id = entry.identity.debug_id
-    restore_lost(store)
+    links = (f"{store}/{layout.link_of_slot(slot)}" for slot in layout.slots_in(store))
+    if not any(map(os.path.islink, links)):  # most stores have some
+        restore_lost(store)
     for root in layout.ENTRY_ROOTS:
-        remove_leftovers(store, os.path.join(store, root, debug_id[:2]))
+        for path in leftovers(store, os.path.join(store, root, debug_id[:2])):
+            remove_left(store, path)
     folder = locking.OwnedFolder(_new_folder(store, debug_id))
     try:
         _mark(folder.path)
@@ -99,8 +103,7 @@ def publish_module(
         with swap_lock(store, debug_id):
             return _publish(store, folder, made, key, may_replace=may_replace)
     finally:
-        slot = layout.slot_of_folder(folder.path)
-        if published_folder(store, slot) == os.path.normpath(folder.path):
+        if _is_published(store, folder.path):
             folder.release()
         else:
             folder.remove()
@@ -280,28 +283,21 @@ def published_folder(store: str, slot: str) -> str | None:
         return None
 
 
-def remove_leftovers(store: str, shelf: str) -> list[str]:
-    """Remove abandoned folders of a shelf without a link; return their paths."""
-    return [
-        os.path.join(shelf, name)
-        for name in layout.names_in(shelf)
-        if _remove_if_left(store, shelf, name)
-    ]
+def leftovers(store: str, shelf: str) -> Iterator[str]:
+    """The paths of abandoned folders of a shelf without a link."""
+    for name in layout.names_in(shelf):
+        path = os.path.join(shelf, name)
+        # In this order: a process publishes a folder, then releases it.
+        if (
+            not _is_published(store, path)
+            and locking.is_abandoned(path)
+            and not _is_published(store, path)
+        ):
+            yield path
 
 
-def lost_modules(store: str, *, in_parts: bool = False) -> list[Entry]:
-    """The modules of a store whose links were followed or left out by a copy.
-
-    Args:
-        store: Its path.
-        in_parts: Whether to look at each module also if others have links.
-
-    Returns:
-        Modules in their folders, the newest last.
-    """
-    links = (f"{store}/{layout.link_of_slot(slot)}" for slot in layout.slots_in(store))
-    if not in_parts and any(map(os.path.islink, links)):
-        return []
+def lost_modules(store: str) -> list[Entry]:
+    """The modules whose links were followed or left out by a copy, the newest last."""
     found = []
     for shelf in layout.shelves_in(store):
         for name in layout.names_in(shelf):
@@ -329,9 +325,9 @@ def _is_lost(store: str, folder: str) -> bool:
     )
 
 
-def restore_lost(store: str, *, in_parts: bool = False) -> list[Entry]:
+def restore_lost(store: str) -> list[Entry]:
     """Publish what `lost_modules` returns, unless another process has; return it."""
-    lost = lost_modules(store, in_parts=in_parts)
+    lost = lost_modules(store)
     for entry in lost:
         with swap_lock(store, entry.slot):
             # Another process may have published it, or removed it.
@@ -471,18 +467,16 @@ def _joined(best: Entry, other: Entry, *, is_same: bool) -> Entry:
     return best._replace(identity=identity, code_ids=code_ids, originals=originals)
 
 
-def _remove_if_left(store: str, shelf: str, name: str) -> bool:
-    slot = layout.slot_of_folder(name)
-    path = os.path.join(shelf, name)
+def _is_published(store: str, folder: str) -> bool:
+    found = published_folder(store, layout.slot_of_folder(folder))
+    return found == os.path.normpath(folder)
 
-    def is_published() -> bool:
-        return published_folder(store, slot) == os.path.normpath(path)
 
-    if is_published():
-        return False
-    aliases = read_aliases(path)
+def remove_left(store: str, path: str) -> bool:
+    """Remove a folder of `leftovers` with its aliases, unless it is published now."""
+    slot, aliases = layout.slot_of_folder(path), read_aliases(path)
     # Checked again when it is locked, as only its owner can publish it.
-    if not locking.remove_abandoned(path, unless=is_published):
+    if not locking.remove_abandoned(path, unless=partial(_is_published, store, path)):
         return False
     with swap_lock(store, slot):
         current = published_folder(store, slot)

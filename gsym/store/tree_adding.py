@@ -165,9 +165,7 @@ def added_modules(
 ) -> Iterator[FileOutcome]:
     """Add the modules of a file to a store; yields the outcome for each."""
     if not os.path.isdir(path) and recognise_file(path) == "":
-        size = os.path.getsize(path)
-        reason = "not a debug file" if size else "the file is empty"
-        yield FileOutcome(name, "skipped", reason)
+        yield FileOutcome(name, "skipped", "not a debug file")
         return
     for result in add_all(store, path, **options):
         yield outcome_of(name, result)

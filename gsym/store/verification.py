@@ -10,8 +10,7 @@ from gsym.errors import FormatError, GsymError
 from gsym.modules.key import compare
 from gsym.records import NamedTuple
 from gsym.store import aliases, layout
-from gsym.store.collection import remove_all_leftovers
-from gsym.store.locking import is_abandoned
+from gsym.store.collection import leftovers, remove_all_leftovers
 from gsym.store.publication import (
     lost_modules,
     published_folder,
@@ -71,26 +70,29 @@ def verify_store(
         OSError: It cannot be read, or not repaired.
     """
     lost = []
-    for entry in lost_modules(store.path, in_parts=True):
+    for entry in lost_modules(store.path):
         is_copy = layout.is_copy(store.path, entry.slot)
         reason = layout.COPIED if is_copy else "the link is missing"
         lost.append(StoreFinding(layout.link_of_slot(entry.slot), reason, repair))
     if repair:
-        restore_lost(store.path, in_parts=True)
+        restore_lost(store.path)
     yield from lost
     slots = list(store.slots())
     if not slots and not os.path.exists(os.path.join(store.path, layout.MARKER)):
         raise GsymError("not a store", path=store.path)
     verification = _Verification(store.path, repair, quick)
-    # Checked again at the end, as a new folder is not locked immediately.
-    temporary = verification.abandoned_folders()
+    # Searched again at the end, as a new folder is not locked immediately.
+    left = {*leftovers(store.path)}
     for number, slot in enumerate(slots, 1):
         yield from verification.check_module(slot)
         if progress is not None:
             progress(number, len(slots))
     yield from verification.check_aliases()
     if repair or not lost:
-        yield from verification.check_leftovers(temporary)
+        paths = left.intersection(leftovers(store.path))
+        for path in remove_all_leftovers(store.path) if repair else sorted(paths):
+            relative = os.path.relpath(path, store.path)
+            yield StoreFinding(relative, "unused files", repair)
 
 
 class _Verification(NamedTuple):
@@ -241,37 +243,3 @@ class _Verification(NamedTuple):
                         yield f"{top}/{name}/{last}"
                 else:
                     yield f"{top}/{name}"
-
-    # ---- leftovers
-
-    def abandoned_folders(self) -> set[str]:
-        """Temporary folders that no process seems to own."""
-        root = os.path.join(self.store, layout.TEMPORARY)
-        paths = {os.path.join(root, name) for name in layout.names_in(root)}
-        return {path for path in paths if is_abandoned(path)}
-
-    def check_leftovers(self, temporary: set[str]) -> Iterator[StoreFinding]:
-        """Find, or remove, files left by killed processes."""
-        if self.repair:
-            for path in remove_all_leftovers(self.store):
-                yield self._left(path)
-            return
-        for path in sorted(temporary & self.abandoned_folders()):
-            yield self._left(path)
-        for shelf in layout.shelves_in(self.store):
-            for name in layout.names_in(shelf):
-                path = os.path.join(shelf, name)
-                if self._is_left(path, layout.slot_of_folder(path)):
-                    yield self._left(path)
-
-    def _is_left(self, path: str, slot: str) -> bool:
-        if published_folder(self.store, slot) == path:
-            return False
-        with self._settled(slot):
-            # In this order: a process publishes a folder, then releases it.
-            is_free = is_abandoned(path)
-            return is_free and published_folder(self.store, slot) != path
-
-    def _left(self, path: str) -> StoreFinding:
-        relative = os.path.relpath(path, self.store)
-        return StoreFinding(relative, "unused files", self.repair)

@@ -218,10 +218,6 @@ def store_debug_ids(key: ModuleKey) -> Iterable[str]:
 # ---- Microsoft's tools: NAME/KEY/NAME
 
 
-def _symstore(key: ModuleKey) -> Iterable[str]:
-    return dict.fromkeys(_in_symstore(key, lambda _name: True))
-
-
 def _in_symstore(key: ModuleKey, is_wanted: Callable[[str], bool]) -> Iterator[str]:
     for name, identifier in _symstore_names(key):
         if is_wanted(name):
@@ -295,7 +291,10 @@ STORE = Layout(
     lambda key: (f"{link_of_slot(each)}/{GSYM_FILE}" for each in store_debug_ids(key)),
 )
 SYMSTORE = Layout(
-    "symstore", f"{_NAMES}, or {_BUILD_ID}", _symstore, _binary_in_symstore
+    "symstore",
+    f"{_NAMES}, or {_BUILD_ID}",
+    lambda key: dict.fromkeys(_in_symstore(key, lambda _name: True)),
+    _binary_in_symstore,
 )
 UNIFIED = Layout(
     "unified",
