@@ -211,7 +211,7 @@ def test_a_binary_format_that_is_not_read_says_what_to_type(
         ("Level,Function Name,Number of Calls,X\n0,a,1,2\n", "inferno-collapse-vsprof"),
         ("*version\n3\nclock=dual\n*threads\n1\tmain\n", "open it at profiler"),
         ("@[\n  f+1\n  main+2\n]: 12\n", "stackcollapse-bpftrace"),
-        ("-----BEGIN MICRODUMP-----\nV x\n", "microdump_stackwalk {}"),
+        ("-----BEGIN MICRODUMP-----\nV x\n", "gsym symbolicate {}"),
         ('{"snapshot": {"meta": {}}, "nodes": [1]}', "run node --heap-prof"),
         ('{"version": 1.2, "samples": 3, "gc_samples": 0}', "stackprof"),
         ('{"linux-perf-json-version": 1, "samples": []}', "perf.data itself"),
