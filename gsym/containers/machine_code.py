@@ -10,7 +10,6 @@ from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from gsym.containers.object_file import ObjectFile
@@ -71,24 +70,26 @@ class MachineCode:
         """Whether there is any code."""
         return bool(self.handle.count)
 
-    def places(self, mapped: MappedImage, addresses: Sequence[int]) -> bytes:
+    def places(self, mapped: MappedImage, addresses: array[int]) -> array[int]:
         """Kinds of places at link-time addresses: of each a set of `gsym_place`.
 
         Args:
             mapped: The GSYM file of the binary.
-            addresses: Of 64 bits.
+            addresses: Of type "Q".
+
+        Returns:
+            The sets, of type "B".
 
         Raises:
             FormatError: The file is damaged.
         """
-        column = array("Q", addresses)
-        found, error = bytearray(len(column)), new_error()
+        found, error = array("B", bytes(len(addresses))), new_error()
         status = lib.gsym_code_places(
-            *(self.handle, mapped.image, ffi.from_buffer("uint64_t[]", column)),
-            *(len(column), ffi.from_buffer(found), error),
+            *(self.handle, mapped.image, ffi.from_buffer("uint64_t[]", addresses)),
+            *(len(addresses), ffi.from_buffer("uint8_t[]", found), error),
         )
         check(status, error, mapped.path)
-        return bytes(found)
+        return found
 
     def may_return(self, address: int) -> bool:
         """Whether a call may return to a link-time address.

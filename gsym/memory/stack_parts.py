@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from functools import lru_cache
+from itertools import accumulate, chain, islice
 
+from gsym.engine.columns import ordered, taken
 from gsym.model import UINT64_END, base_name
 from gsym.modules.key import (
     GUID_DIGITS,
@@ -262,38 +265,37 @@ class AlikeLines(NamedTuple):
 
     Attributes:
         pattern: What they may mean.
-        lines: Their indexes in the report.
-        texts: The lines.
-        values: The numbers of each.
+        numbers: Their indexes in the report, of type "I".
+        report: The lines of the report.
     """
 
     pattern: LinePattern
-    lines: Sequence[int]
-    texts: Sequence[str]
-    values: Sequence[Sequence[int]]
+    numbers: array[int]
+    report: FrameLines
 
     def only(self, asked: Sequence[int]) -> AlikeLines:
         """Some of the lines."""
-        lines, texts, values = self.lines, self.texts, self.values
-        return self._replace(
-            lines=[lines[at] for at in asked],
-            texts=[texts[at] for at in asked],
-            values=[values[at] for at in asked],
-        )
+        return self._replace(numbers=taken(self.numbers, asked))
 
-    def column(self, at: int) -> Sequence[int]:
+    @property
+    def texts(self) -> list[str]:
+        """The lines."""
+        return [*map(self.report.texts.__getitem__, self.numbers)]
+
+    def column(self, at: int) -> array[int]:
         """The number at a place in each line."""
-        return [each[at] for each in self.values]
+        report = self.report
+        return taken(report.values, taken(report.begins, self.numbers), at)
 
-    def addresses(self, reading: Reading) -> Sequence[int]:
+    def addresses(self, reading: Reading) -> array[int]:
         """The address of a reading in each line."""
         if reading.address < 0:
-            return [reading.frame.address] * len(self.values)
+            return array("Q", [reading.frame.address]) * len(self.numbers)
         return self.column(reading.address)
 
     def frames(self, reading: Reading) -> Iterator[StackFrame]:
         """The frame that a reading is in each line."""
-        return map(reading.of, self.values)
+        return map(reading.of, map(self.report.values_of, self.numbers))
 
 
 class FrameLines:
@@ -303,7 +305,8 @@ class FrameLines:
         befores: The text before each, since the line before it.
         texts: The lines.
         patterns: What each may mean.
-        values: The numbers of each.
+        values: The numbers of all.
+        begins: Where those of each begin.
         ordinals: The numbers in the stack of frames that have none themselves.
         headings: As of `StackFrame`.
         rest: The text after the last line.
@@ -313,10 +316,18 @@ class FrameLines:
         self.befores: list[str] = []
         self.texts: list[str] = []
         self.patterns: list[LinePattern] = []
-        self.values: list[Sequence[int]] = []
-        self.ordinals: list[int] = []
-        self.headings: list[int] = []
+        self.values: array[int] = array("Q")
+        self.begins: array[int] = array("I")
+        self.ordinals: array[int] = array("q")
+        self.headings: array[int] = array("q")
         self.rest: str = ""
+
+    def values_of(self, at: int) -> Sequence[int]:
+        """The numbers of a line."""
+        begin, end = self.begins[at], None
+        if at + 1 < len(self.begins):
+            end = self.begins[at + 1]
+        return self.values[begin:end]
 
     def firsts(self) -> list[int]:
         """The number in its stack of the first frame of each line."""
@@ -329,13 +340,11 @@ class FrameLines:
         """Frames, each with its other readings, and the texts between."""
         pending = ""
         stacks, _ = numbered(self.firsts(), self.headings, headings)
-        columns = self.patterns, self.texts, self.values, self.befores, stacks
-        for at, (pattern, text, values, before, stack) in enumerate(
-            zip(*columns, strict=True)
-        ):
+        columns = self.patterns, self.texts, self.befores, stacks
+        for at, (pattern, text, before, stack) in enumerate(zip(*columns, strict=True)):
             end, pending = 0, pending + before
             for span, frame in zip(
-                pattern.spans, pattern.frames(text, values), strict=True
+                pattern.spans, pattern.frames(text, self.values_of(at)), strict=True
             ):
                 if pending := pending + text[end : span[0]]:
                     yield pending
@@ -352,16 +361,14 @@ class FrameLines:
 
     def alike(self) -> list[AlikeLines]:
         """The lines of each pattern, in order."""
-        found: dict[LinePattern, list[int]] = {}
-        for at, pattern in enumerate(self.patterns):
-            if pattern not in found:
-                found[pattern] = []
-            found[pattern].append(at)
-        every = range(len(self.texts)), self.texts, self.values
-        if len(found) == 1:
-            (pattern,) = found
-            return [AlikeLines(pattern, *every)]
-        return [AlikeLines(each, *every).only(at) for each, at in found.items()]
+        number_of = {each: at for at, each in enumerate(dict.fromkeys(self.patterns))}
+        numbers = array("I", map(number_of.__getitem__, self.patterns))
+        order, found, end = ordered(numbers), list[AlikeLines](), 0
+        counts = Counter(numbers)
+        for pattern, number in number_of.items():
+            begin, end = end, end + counts[number]
+            found.append(AlikeLines(pattern, order[begin:end], self))
+        return found
 
 
 class StackHeading(NamedTuple):
@@ -509,8 +516,8 @@ class StackBuilder:
             self.add_text(text)
             return
         pattern = self.pattern(frame, form, (0, len(text)))
-        values = (address,) if frame.plus is None else (address, frame.plus)
-        self.add_lines([text], [pattern], [values], [number])
+        values = (address, frame.plus) if _is_number(frame.plus) else (address,)
+        self.add_lines([text], [pattern], [values], [min(number, _ANY)])
 
     def pattern(
         self, frame: StackFrame, form: str, span: tuple[int, int]
@@ -519,8 +526,9 @@ class StackBuilder:
 
         Their numbers are the address, and the bytes from the start of the function.
         """
-        has_plus = frame.plus is not None
-        key = form, span, frame.module, *frame[3:6], has_plus, *frame[7:_PLACE]
+        has_plus = _is_number(frame.plus)
+        own_plus = 0 if has_plus else frame.plus
+        key = form, span, frame.module, *frame[3:6], own_plus, *frame[7:_PLACE]
         pattern = self._patterns.get(key)
         if pattern is None:
             own = frame._replace(text="", address=0, others=(), ordinal=-1)
@@ -563,9 +571,11 @@ class StackBuilder:
         lines.befores += [""] * (len(texts) - 1)
         lines.texts += texts
         lines.patterns += patterns
-        lines.values += values
-        lines.ordinals += ordinals
-        lines.headings += [self.heading] * len(texts)
+        begins = accumulate(map(len, values), initial=len(lines.values))
+        lines.begins.extend(islice(begins, len(texts)))
+        lines.values.extend(chain.from_iterable(values))
+        lines.ordinals.extend(ordinals)
+        lines.headings.extend([self.heading] * len(texts))
 
     def add_note(self, note: str) -> None:
         """Add a sentence about an omission, once."""
@@ -636,6 +646,11 @@ class StackBuilder:
         text = "".join(self._pending)
         self._pending.clear()
         return text
+
+
+def _is_number(plus: int | None) -> bool:
+    """Whether bytes from the start of a function are known, and have 64 bits."""
+    return plus is not None and 0 <= plus < UINT64_END
 
 
 def valid_text(text: str) -> str:

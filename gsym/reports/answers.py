@@ -6,10 +6,12 @@ made when somebody asks for it.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
-from itertools import accumulate, chain, repeat
-from operator import add, sub
+from itertools import accumulate, compress
+from operator import add, not_, sub
 
+from gsym.engine.columns import taken
 from gsym.model import Frame
 from gsym.reports.report import CallLines, ReportFrame
 
@@ -22,11 +24,7 @@ if TYPE_CHECKING:
     from gsym.reports.judgement import Frames
     from gsym.reports.report import Shown
 
-    Span = tuple[int, int]
-    """The first of some rows, and the row after the last."""
-
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
-_new = tuple.__new__
 
 
 class Answers(Sequence[ReportFrame]):
@@ -34,56 +32,75 @@ class Answers(Sequence[ReportFrame]):
 
     Attributes:
         frames: The frames.
-        spans: For each the rows of its calls, innermost first; None without calls.
+        begins: For each the first row of its calls, innermost first.
+        ends: The row after the last one; 0 without calls.
         offsets: As of `ReportFrame`.
         reasons: By index, where something else is to be said than what is in doubt.
         folded: By index, as of `ReportFrame`.
-        rows: The calls: the fields of `Frame`, each as a column.
+        names: The names of the calls, like the columns that follow.
+        files: Directories and names of their source files.
+        lines: As of `Frame`.
+        starts: The offsets of `Frame`.
+        inlined: As of `Frame`.
     """
 
     def __init__(self, frames: Frames) -> None:
         self.frames = frames
-        self.spans: list[Span | None] = [None] * len(frames.kinds)
-        self.offsets: list[int] = [0] * len(frames.kinds)
+        count = len(frames.kinds)
+        self.begins: array[int] = array("I", bytes(4 * count))
+        self.ends: array[int] = array("I", bytes(4 * count))
+        self.offsets: array[int] = array("Q", bytes(8 * count))
         self.reasons: dict[int, str] = {}
         self.folded: dict[int, str] = {}
-        self.rows: list[list[Any]] = [[] for _ in Frame._fields]
+        self.names: list[str] = []
+        self.files: list[tuple[str, str]] = []
+        self.lines: array[int] = array("I")
+        self.starts: array[int] = array("Q")
+        self.inlined: array[int] = array("B")
         self._made: dict[object, ReportFrame] = {}  # frames that are equal share one
 
     def __len__(self) -> int:
-        return len(self.spans)
+        return len(self.ends)
 
     def __getitem__(self, at: Any) -> Any:
-        frames, span = self.frames, self.spans[at]
-        number, text, address = frames.kinds[at], frames.texts[at], frames.addresses[at]
-        kind, is_return = frames.known[number], frames.returns[at] and span is not None
+        frames, span = self.frames, (self.begins[at], self.ends[at])
+        number, text, address = frames.kinds[at], frames.text(at), frames.addresses[at]
+        kind, is_answered = frames.known[number], span[1] > 0
+        is_return = bool(frames.returns[at]) and is_answered
         reason, folded = self.reasons.get(at, kind.doubt), self.folded.get(at, "")
         key = number, text, address, span, is_return, reason, folded
         made = self._made.get(key)
         if made is None:
-            calls = () if span is None else self.calls(span)
-            offset = None if span is None else self.offsets[at]
-            place = text, kind.module, address, kind.symbol, calls, offset
+            offset = self.offsets[at] if is_answered else None
+            place = text, kind.module, address, kind.symbol, self.calls(*span), offset
             made = ReportFrame(*place, reason, is_return, kind.trust, (), folded)
             self._made[key] = made
         return made
 
-    def calls(self, span: Span) -> tuple[Frame, ...]:
+    def calls(self, begin: int, end: int) -> tuple[Frame, ...]:
         """The calls in some rows."""
-        rows = zip(*(each[slice(*span)] for each in self.rows), strict=True)
-        return tuple([_new(Frame, row) for row in rows])
+        return tuple([
+            Frame(self.names[at], *self.files[at], self.lines[at], self.starts[at],
+                  bool(self.inlined[at]))
+            for at in range(begin, end)
+        ])
 
     def replace(self, at: int, calls: Iterable[Frame]) -> None:
         """Let a frame have other calls."""
-        first = len(self.rows[0])
-        for column, fields in zip(self.rows, zip(*calls, strict=True), strict=True):
-            column.extend(fields)
-        self.spans[at] = first, len(self.rows[0])
+        self.begins[at] = len(self.names)
+        for name, directory, filename, line, offset, is_inlined in calls:
+            self.names.append(name)
+            self.files.append((directory, filename))
+            self.lines.append(line)
+            self.starts.append(offset)
+            self.inlined.append(is_inlined)
+        self.ends[at] = len(self.names)
 
     def unsure(self) -> Iterator[ReportFrame]:
         """See `Report.unsure_frames`."""
         unsure = {*self.reasons, *self.folded}
-        unsure.update(at for at, span in enumerate(self.spans) if span is None)
+        if 0 in self.ends:
+            unsure.update(at for at, end in enumerate(self.ends) if not end)
         doubts = {at for at, kind in enumerate(self.frames.known) if kind.doubt}
         if doubts:
             kinds = enumerate(self.frames.kinds)
@@ -92,12 +109,12 @@ class Answers(Sequence[ReportFrame]):
 
     def function(self, at: int) -> str:
         """The name of the function of a frame; "" without calls."""
-        span = self.spans[at]
-        return "" if span is None else self.rows[0][span[1] - 1]
+        end = self.ends[at]
+        return self.names[end - 1] if end else ""
 
     def look_up(
-        self, reader: Reader, asked: Sequence[int], *, by: bool
-    ) -> tuple[dict[int, tuple[Span, int]], Iterable[int]]:
+        self, reader: Reader, asked: array[int], *, by: bool
+    ) -> tuple[array[int], array[int], array[int], Iterable[int]]:
         """Find the calls at addresses.
 
         Args:
@@ -106,84 +123,85 @@ class Answers(Sequence[ReportFrame]):
             by: Bytes from there to the address where the instruction ends.
 
         Returns:
-            By address the rows and how many characters these have; where the functions
-            start.
+            For each address its rows, as of `begins` and `ends`, and how many
+            characters these have; where the functions start.
         """
         found = reader.lookup_many(asked, misses=False)
         if (damage := found.damage) is not None:
             raise damage
+        first = len(self.names)
         names = [*map(found.tables.strings.__getitem__, found.name)]
         files = [*map(found.tables.files.__getitem__, found.path)]
-        paths = [each[0] for each in files], [each[1] for each in files]
-        offsets, inlined = found.offset.tolist(), found.inlined.tolist()
-        shown = [each + 1 for each in offsets] if by else offsets
-        lines = found.line.tolist()
-        columns: Sequence[list[Any]] = names, *paths, lines, shown, inlined
-        first = len(self.rows[0])
-        for column, fields in zip(self.rows, columns, strict=True):
-            column.extend(fields)
-        sizes = map(len, names)
-        for each in paths:
-            sizes = map(add, sizes, map(len, each))
+        offsets = array("Q", found.offset.tobytes())
+        self.names += names
+        self.files += files
+        self.lines.frombytes(found.line.tobytes())
+        self.starts.extend([each + 1 for each in offsets] if by else offsets)
+        self.inlined.frombytes(found.inlined.tobytes())
         # The last row of an address is that of the function itself.
-        ends = [at for at, each in enumerate(inlined, 1) if not each]
-        begins = [0, *ends][: len(ends)]
-        numbers, until = found.address_index.tolist(), [0, *accumulate(sizes)]
-        answered = [asked[numbers[begin]] for begin in begins]
-        found_spans = [*zip(begins, ends, strict=True)]
-        spans = [(first + begin, first + end) for begin, end in found_spans]
-        if max(map(sub, ends, begins), default=0) > _MOST_CALLS:
-            spans = [*map(self._shortened, spans)]
-        characters = [until[end] - until[begin] for begin, end in found_spans]
-        starts = {
-            address - offsets[end - 1]
-            for address, end in zip(answered, ends, strict=True)
-        }
-        rows = zip(spans, characters, strict=True)
-        return dict(zip(answered, rows, strict=True)), starts
+        are_last = map(not_, found.inlined)
+        ends = array("I", compress(range(1, len(names) + 1), are_last))
+        begins = array("I", [0, *ends[:-1]])[: len(ends)]
+        sizes = map(add, map(len, names), map(_file_size, files))
+        until = array("Q", accumulate(sizes, initial=0))
+        characters = map(sub, taken(until, ends), taken(until, begins))
+        numbers = taken(array("I", found.address_index.tobytes()), begins)
+        before = taken(offsets, array("I", [each - 1 for each in ends]))
+        starts = {*map(sub, map(asked.__getitem__, numbers), before)}
+        count = len(asked)
+        all_begins, all_ends = array("I", bytes(4 * count)), array("I", bytes(4 * count))
+        all_sizes = array("Q", bytes(8 * count))
+        for number, begin, end, size in zip(
+            numbers, begins, ends, characters, strict=True
+        ):
+            span = first + begin, first + end
+            if end - begin > _MOST_CALLS + 1:
+                span = self._shortened(*span)
+            all_begins[number], all_ends[number] = span
+            all_sizes[number] = size
+        return all_begins, all_ends, all_sizes, starts
 
-    def _shortened(self, span: Span) -> Span:
-        """A span, of new rows if it has many: with the first of them and the last."""
-        begin, end = span
-        if end - begin - 1 <= _MOST_CALLS:
-            return span
-        for column in self.rows:
-            column += [*column[begin : begin + _MOST_CALLS], column[end - 1]]
-        last = len(self.rows[0])
+    def _shortened(self, begin: int, end: int) -> tuple[int, int]:
+        """New rows of a span that has many: the first of them and the last."""
+        columns = self.names, self.files, self.lines, self.starts, self.inlined
+        for column in columns:
+            kept: Any = column[begin : begin + _MOST_CALLS]
+            kept.append(column[end - 1])
+            column.extend(kept)
+        last = len(self.names)
         return last - _MOST_CALLS - 1, last
 
-    def originals(self) -> Iterator[str]:
-        """Texts and frames in order, as they were in the report."""
-        frames = self.frames
-        pairs = zip(frames.befores, frames.texts, strict=True)
-        return chain(chain.from_iterable(pairs), (frames.rest,))
-
-    def shown(self, modules: Sequence[str]) -> Iterator[Shown]:
-        """The answer that is shown for each text and frame.
+    def shown(self, modules: Sequence[str]) -> Iterator[tuple[str, Shown]]:
+        """Texts and frames in order, as they were, with the answer that is shown.
 
         Args:
             modules: The names of the modules.
         """
-        pairs = zip(repeat(None), self._shown(modules), strict=False)
-        return chain(chain.from_iterable(pairs), (None,))
-
-    def _shown(self, modules: Sequence[str]) -> Iterator[Shown]:
-        frames, lines = self.frames, CallLines().rows(*self.rows)
+        frames, texts = self.frames, self.frames.texts()
         places = [modules[each.module] if modules else "" for each in frames.known]
         doubts = [" [ambiguous]" if each.doubt else "" for each in frames.known]
-        columns = zip(frames.kinds, self.spans, self.offsets, strict=True)
+        columns = self.names, self.files, self.lines, self.starts, self.inlined
+        lines = CallLines().rows(*columns)
+        columns = frames.kinds, self.begins, self.ends, self.offsets, texts
         others = {*self.reasons, *self.folded}
-        for at, (kind, span, offset) in enumerate(columns):
-            if span is None:
-                yield None
+        for at, (kind, begin, end, offset, (before, text)) in enumerate(
+            zip(*columns, strict=False)
+        ):
+            yield before, None
+            if not end:
+                yield text, None
                 continue
-            begin, end = span
             other, doubt = "", doubts[kind]
             if at in others:
                 other = f"; {self.folded[at]}" if self.folded.get(at) else ""
                 doubt = " [ambiguous]" if at in self.reasons else doubt
             last = f"{lines[end - 1]} ({places[kind]}+{offset:#x}{other}){doubt}"
-            yield last if end - begin == 1 else ((*lines[begin : end - 1], last), ())
+            yield text, last if end - begin == 1 else ((*lines[begin : end - 1], last), ())
+        yield next(texts)[0], None
+
+
+def _file_size(file: tuple[str, str]) -> int:
+    return len(file[0]) + len(file[1])
 
 
 class ThreadFrames(Sequence[ReportFrame]):

@@ -61,15 +61,15 @@ class FoldedFunctions:
         """
         has_folded = any(self._is_folded(*each) for each in starts)
         answers, stacks = self._answers, self._frames.stacks
-        names, _, _, _, offsets, _ = answers.rows
+        names, offsets = answers.names, answers.starts
         caller = -1
         for at in order:
             if not (has_folded or any(map(self._may_call, callers))):
                 return  # as in most reports
-            if (span := answers.spans[at]) is not None:
+            if end := answers.ends[at]:
                 is_called = caller >= 0 and stacks[at] == stacks[caller]
                 called = self._called_by(caller) if is_called else ()
-                row = span[1] - 1
+                row = end - 1
                 if not called or called != (names[row],):
                     module, address = self._place(at)
                     start = address - offsets[row]
@@ -107,7 +107,7 @@ class FoldedFunctions:
 
     def _called_by(self, at: int) -> tuple[str, ...]:
         """Patterns of the names of what the call before a return address calls."""
-        if self._answers.spans[at] is None or not self._frames.returns[at]:
+        if not (self._answers.ends[at] and self._frames.returns[at]):
             return ()
         module, address = self._place(at)
         if not self._may_call(module):

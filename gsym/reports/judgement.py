@@ -7,18 +7,26 @@ only differ in their numbers are judged once for all of which the modules say th
 
 from __future__ import annotations
 
-from itertools import combinations, compress
-from operator import add, eq
+from array import array
+from itertools import chain, combinations, islice
+from operator import eq
 
+from gsym.engine.columns import ordered, taken
 from gsym.memory.stack_parts import NO_MODULE, StackFrame, numbered
 from gsym.records import NamedTuple
-from gsym.reports.link_addresses import AFTER, CALL, CODE, FUNCTION
+from gsym.reports.link_addresses import (
+    AFTER,
+    CALL,
+    CODE,
+    FUNCTION,
+    NO_LINK,
+    links_of,
+)
 from gsym.reports.stacks.evidence import NO_NUMBERS
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
 
     from gsym.memory.stack_parts import (
         AlikeLines,
@@ -34,7 +42,6 @@ _NAMES_IT, _NAMES_OTHER = 4, -6
 _IS_EXPLICIT, _AGREES, _IS_CALL = 2, 3, 1
 _PLACES = 2 * (FUNCTION | AFTER | CODE | CALL)  # more than there are
 _NEAR = 1  # bytes between an address and the one that a tool has adjusted
-_TEXT = -1  # the kind of what is no frame
 
 
 class _Place(NamedTuple):
@@ -70,8 +77,8 @@ class _Column(NamedTuple):
 
     frame: int
     place: _Place
-    links: Sequence[int | None]
-    places: Sequence[int]
+    links: array[int]
+    places: array[int]
     scores: Sequence[int | None]
 
 
@@ -92,158 +99,126 @@ class _Right(NamedTuple):
 
 
 class Frames:
-    """The frames of a report as columns, and the texts around them.
+    """The frames of a report as columns.
 
     Attributes:
-        befores: The text before each, since the one before it.
-        texts: As of `StackFrame`, like the columns that follow.
+        lines: The lines of the report.
+        numbers: Indexes of the lines that they are in.
+        kinds: Indexes into *known* and *spans*.
         addresses: In bytes.
-        headings: Index of the last heading.
-        stacks: Index of the stack.
-        kinds: Indexes into *known*.
-        links: The link-time addresses, by the modules at hand; None if unknown.
+        links: The link-time addresses, by the modules at hand, or `NO_LINK`.
         places: As of `LinkAddresses.places`; 0 where it is not asked.
+        stacks: Indexes of their stacks.
         returns: As `StackFrame.is_return`, when it is judged.
         known: All else that is known of frames.
-        rest: The text after the last frame.
+        spans: Where each is in its line.
     """
 
-    def __init__(self) -> None:
-        self.befores: list[str] = []
-        self.texts: list[str] = []
-        self.addresses: list[int] = []
-        self.headings: list[int] = []
-        self.stacks: list[int] = []
-        self.kinds: list[int] = []
-        self.links: list[int | None] = []
-        self.places: list[int] = []
-        self.returns: list[bool] = []
+    def __init__(self, lines: FrameLines) -> None:
+        self.lines = lines
+        self.numbers: array[int] = array("I")
+        self.kinds: array[int] = array("I")
+        self.addresses: array[int] = array("Q")
+        self.links: array[int] = array("Q")
+        self.places: array[int] = array("B")
+        self.stacks: array[int] = array("I")
+        self.returns: array[int] = array("B")
         self.known: list[StackFrame] = []
-        self.rest: str = ""
+        self.spans: list[tuple[int, int]] = []
+
+    def text(self, index: int) -> str:
+        """The part of the report that is a frame."""
+        start, end = self.spans[self.kinds[index]]
+        return self.lines.texts[self.numbers[index]][start:end]
 
     def at(self, index: int) -> StackFrame:
         """A frame."""
         return self.known[self.kinds[index]]._replace(
-            text=self.texts[index],
+            text=self.text(index),
             address=self.addresses[index],
-            is_return=self.returns[index],
-            heading=self.headings[index],
+            is_return=bool(self.returns[index]),
+            heading=self.lines.headings[self.numbers[index]],
             stack=self.stacks[index],
         )
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The text before each frame, since the one before it, and its own.
+
+        The last text is that after all frames.
+        """
+        texts, befores = self.lines.texts, self.lines.befores
+        spans, last, end, text = self.spans, -1, 0, ""
+        for number, kind in zip(self.numbers, self.kinds, strict=True):
+            start, stop = spans[kind]
+            if number == last:
+                before = text[end:start]
+            else:
+                before = text[end:]
+                for at in range(last + 1, number):
+                    before += befores[at] + texts[at]
+                text = texts[number]
+                before += befores[number] + text[:start]
+            yield before, text[start:stop]
+            last, end = number, stop
+        rest = [text[end:]]
+        for at in range(last + 1, len(texts)):
+            rest += befores[at], texts[at]
+        yield "".join((*rest, self.lines.rest)), ""
+
+    def originals(self) -> Iterator[str]:
+        """Texts and frames in order, as they were in the report."""
+        return islice(chain.from_iterable(self.texts()), 2 * len(self.kinds) + 1)
 
     def parts(self) -> Iterator[str | tuple[int, int]]:
         """Texts, and places of frames as index of the stack and of the frame."""
         seen: dict[int, int] = {}
-        for before, stack in zip(self.befores, self.stacks, strict=True):
+        several = self.texts()
+        for stack, (before, _) in zip(self.stacks, several, strict=False):
             if before:
                 yield before
             seen[stack] = seen.get(stack, -1) + 1
             yield stack, seen[stack]
-        if self.rest:
-            yield self.rest
+        if rest := next(several)[0]:
+            yield rest
 
-
-class _Rows(NamedTuple):
-    """Frames, and lines without one, as columns.
-
-    Attributes:
-        lines: Indexes of their lines.
-        befores: The text before each, since the one before it in the line.
-        texts: As of `Frames`.
-        afters: The rest of the line after the last one in it; "" for others.
-        kinds: As of `Frames`, like the columns that follow; `_TEXT` without a frame.
-        addresses: In bytes.
-        links: The link-time addresses.
-        places: What is there.
-    """
-
-    lines: list[int]
-    befores: list[str]
-    texts: list[str]
-    afters: list[str]
-    kinds: list[int]
-    addresses: list[int]
-    links: list[int | None]
-    places: list[int]
-
-    def add(self, **columns: Sequence[Any]) -> None:
-        """Add rows, given as all of the columns."""
-        for name in self._fields:
-            getattr(self, name).extend(columns[name])
-
-    def in_order(self) -> _Rows:
-        """The rows in the order of their lines."""
-        order = sorted(range(len(self.lines)), key=self.lines.__getitem__)
-        several: Iterable[list[Any]] = self
-        return _Rows(*[[*map(each.__getitem__, order)] for each in several])
-
-
-def settled(
-    lines: FrameLines, headings: Sequence[StackHeading], judge: Judge
-) -> tuple[Frames, list[StackHeading]]:
-    """The frames of a report, each with the reading that is right; its stacks.
-
-    What no reading of a line explains is text.
-
-    Args:
-        lines: The lines of the report.
-        headings: Its headings.
-        judge: Has chosen for all of the lines.
-    """
-    frames, rows = Frames(), judge.rows.in_order()
-    afters = ["", *rows.afters]
-    frames.known, frames.rest = judge.known, afters.pop() + lines.rest
-    frames.befores = [*map(add, afters, rows.befores)]
-    if _TEXT in rows.kinds:
-        pending, befores = "", list[str]()
-        for before, kind in zip(frames.befores, rows.kinds, strict=True):
-            pending += before
-            if kind != _TEXT:
-                befores.append(pending)
-                pending = ""
-        frames.befores, frames.rest = befores, pending + frames.rest
-        are_frames = [each != _TEXT for each in rows.kinds]
-        several: Iterable[list[Any]] = rows
-        rows = _Rows(*[[*compress(each, are_frames)] for each in several])
-    frames.texts, frames.kinds = rows.texts, rows.kinds
-    frames.addresses = rows.addresses
-    frames.links, frames.places = rows.links, rows.places
-    firsts, heading_of = lines.firsts(), lines.headings
-    each_line = [*dict.fromkeys(rows.lines)]
-    ordinals = map(firsts.__getitem__, each_line)
-    numbers = map(heading_of.__getitem__, each_line)
-    stacks, headings_of_stacks = numbered(ordinals, numbers, headings)
-    stack_of = dict(zip(each_line, stacks, strict=True))
-    frames.stacks = [*map(stack_of.__getitem__, rows.lines)]
-    frames.headings = [*map(heading_of.__getitem__, rows.lines)]
-    return frames, headings_of_stacks
+    def settle(self, headings: Sequence[StackHeading]) -> list[StackHeading]:
+        """Order the frames by their lines; their stacks, of the headings of a report."""
+        order = ordered(self.numbers)
+        for name in ("numbers", "kinds", "addresses", "links", "places"):
+            setattr(self, name, taken(getattr(self, name), order))
+        firsts, heading_of = self.lines.firsts(), self.lines.headings
+        each_line = [*dict.fromkeys(self.numbers)]
+        ordinals = map(firsts.__getitem__, each_line)
+        numbers = map(heading_of.__getitem__, each_line)
+        stacks, headings_of_stacks = numbered(ordinals, numbers, headings)
+        stack_of = dict(zip(each_line, stacks, strict=True))
+        self.stacks = array("I", map(stack_of.__getitem__, self.numbers))
+        return headings_of_stacks
 
 
 class Judge:
     """Chooses among the readings of frames.
 
+    What no reading of a line explains is text.
+
     Args:
         modules: The modules of the report, opened.
-        befores: The text before each of its lines.
+        lines: The lines of the report.
 
     Attributes:
-        known: The kinds of frames that are chosen.
-        rows: The frames.
+        frames: The frames, of one pattern of lines after the other.
     """
 
-    def __init__(
-        self, modules: Sequence[ModuleOfReport], befores: Sequence[str]
-    ) -> None:
-        self._modules, self._befores = modules, befores
-        self.known: list[StackFrame] = []
-        self.rows: _Rows = _Rows(*([] for _ in _Rows._fields))
+    def __init__(self, modules: Sequence[ModuleOfReport], lines: FrameLines) -> None:
+        self._modules = modules
+        self.frames: Frames = Frames(lines)
 
     def add(self, alike: AlikeLines) -> None:
         """Choose what the frames of lines that are alike are."""
-        pattern, count = alike.pattern, len(alike.texts)
+        pattern, count = alike.pattern, len(alike.numbers)
         if pattern.is_certain:
             ((start, end),), ((reading,),) = pattern.spans, pattern.readings
-            self._add(alike, [_Right(start, end, reading)])
+            self._add(alike, _Right(start, end, reading))
             return
         readings = [each for several in pattern.readings for each in several]
         if count > 1 and any(each.frame.base == "symbol" for each in readings):
@@ -260,62 +235,42 @@ class Judge:
             groups = [[at] for at in range(count)]  # they name other places
             chosen = [[*_chosen(alike, columns, at)] for at in range(count)]
         for asked, rights in zip(groups, chosen, strict=True):
-            self._add(alike, rights, asked if len(asked) < count else None)
+            for each in rights:
+                self._add(alike, each, asked if len(asked) < count else None)
 
     def _add(
-        self,
-        alike: AlikeLines,
-        rights: Sequence[_Right],
-        asked: Sequence[int] | None = None,
+        self, alike: AlikeLines, right: _Right, asked: Sequence[int] | None = None
     ) -> None:
-        """Add the frames of lines, or the lines if they have none; *asked*: which."""
+        """Add a frame of lines; *asked*: of which."""
         own = alike if asked is None else alike.only(asked)
-        texts, count, end = own.texts, len(own.texts), 0
-        befores = [self._befores[at] for at in own.lines]
-        if not rights:
-            self.rows.add(
-                lines=own.lines,
-                befores=[*map(add, befores, texts)],
-                texts=[""] * count,
-                afters=[""] * count,
-                kinds=[_TEXT] * count,
-                addresses=[0] * count,
-                links=[None] * count,
-                places=bytes(count),
-            )
-        for number, (start, stop, reading, column) in enumerate(rights):
-            if start > end or number:
-                between = [each[end:start] for each in texts]
-                befores = between if number else [*map(add, befores, between)]
-            end, is_last = stop, number == len(rights) - 1
-            if column is None:
-                links, places = self._asked(reading, own)
-            else:
-                links, places = column.links, column.places
-                if asked is not None:
-                    links = [links[at] for at in asked]
-                    places = [places[at] for at in asked]
-            self.rows.add(
-                lines=own.lines,
-                befores=befores,
-                texts=[each[start:stop] for each in texts],
-                afters=[each[stop:] for each in texts] if is_last else [""] * count,
-                kinds=self._kinds(reading, own),
-                addresses=own.addresses(reading),
-                links=links,
-                places=places,
-            )
+        frames, reading = self.frames, right.reading
+        if right.column is None:
+            links, places = self._asked(reading, own)
+        else:
+            links, places = right.column.links, right.column.places
+            if asked is not None:
+                rows = array("I", asked)
+                links, places = taken(links, rows), taken(places, rows)
+        frames.numbers.extend(own.numbers)
+        frames.kinds.extend(self._kinds(right, own))
+        frames.addresses.extend(own.addresses(reading))
+        frames.links.extend(links)
+        frames.places.extend(places)
 
-    def _kinds(self, reading: Reading, alike: AlikeLines) -> list[int]:
+    def _kinds(self, right: _Right, alike: AlikeLines) -> array[int]:
         """The kind of the frame that a reading is in each line."""
-        first, frame = len(self.known), reading.frame
+        frames, reading = self.frames, right.reading
+        first, frame, count = len(frames.known), reading.frame, len(alike.numbers)
         if reading.plus < 0:
-            self.known.append(frame)
-            return [first] * len(alike.texts)
-        pluses = alike.column(reading.plus)
-        kinds = {plus: at for at, plus in enumerate(dict.fromkeys(pluses), first)}
-        self.known += (frame._replace(plus=plus) for plus in kinds)
-        return [*map(kinds.__getitem__, pluses)]
+            known, kinds = [frame], array("I", [first]) * count
+        else:
+            pluses = alike.column(reading.plus)
+            number_of = {plus: at for at, plus in enumerate(dict.fromkeys(pluses), first)}
+            known = [frame._replace(plus=plus) for plus in number_of]
+            kinds = array("I", map(number_of.__getitem__, pluses))
+        frames.known += known
+        frames.spans += [(right.start, right.end)] * len(known)
+        return kinds
 
     def _columns(self, alike: AlikeLines) -> Iterator[_Column]:
         for number, readings in enumerate(alike.pattern.readings):
@@ -336,12 +291,12 @@ class Judge:
 
     def _asked(
         self, reading: Reading, alike: AlikeLines
-    ) -> tuple[Sequence[int | None], Sequence[int]]:
+    ) -> tuple[array[int], array[int]]:
         """The link-time addresses of lines; their places, or 0 where none is asked."""
         frame, module = reading.frame, self._module_of(reading)
-        nothing = bytes(len(alike.texts))
+        nothing = array("B", bytes(len(alike.numbers)))
         if module is None or module.places is None:
-            return [None] * len(nothing), nothing
+            return array("Q", [NO_LINK]) * len(nothing), nothing
         links = _addresses(reading, alike, module.places)
         is_unclear = frame.may_be_exact or frame.may_return
         return links, module.places.places(links) if is_unclear else nothing
@@ -349,7 +304,7 @@ class Judge:
 
 def _groups(alike: AlikeLines, columns: Sequence[_Column]) -> Iterable[Sequence[int]]:
     """Lines of which the modules say the same, which are the same."""
-    count = len(alike.texts)
+    count = len(alike.numbers)
     several = map(list, _facts(alike, columns)) if count > 1 else ()
     facts = [each for each in several if len({*each}) > 1]
     if not facts:
@@ -367,9 +322,7 @@ def _facts(alike: AlikeLines, columns: Sequence[_Column]) -> Iterator[Iterable[o
     for one, other in combinations(columns, 2):
         if one.place.build == other.place.build and one.links != other.links:
             yield [
-                first is not None
-                and second is not None
-                and -_NEAR <= first - second <= _NEAR
+                -_NEAR <= first - second <= _NEAR and NO_LINK not in {first, second}
                 for first, second in zip(one.links, other.links, strict=True)
             ]
     for (before, *_), (after, *_) in combinations(alike.pattern.readings, 2):
@@ -379,29 +332,29 @@ def _facts(alike: AlikeLines, columns: Sequence[_Column]) -> Iterator[Iterable[o
 
 def _links(
     reading: Reading, alike: AlikeLines, places: LinkAddresses
-) -> Iterator[Sequence[int | None]]:
+) -> Iterator[array[int]]:
     """The link-time addresses that a reading may have, for each line."""
     if reading.frame.base != "symbol":
         yield _addresses(reading, alike, places)
         return
     (frame,) = alike.frames(reading)
     for address in places.named_addresses(frame):
-        yield [address]
+        yield links_of([address])
 
 
 def _addresses(
     reading: Reading, alike: AlikeLines, places: LinkAddresses
-) -> Sequence[int | None]:
+) -> array[int]:
     """The link-time address of a reading, for each line."""
     if reading.plus < 0 or reading.frame.base == "image":
         return places.addresses_of(reading.frame, alike.addresses(reading))
-    return [*map(places.address, alike.frames(reading))]
+    return links_of(map(places.address, alike.frames(reading)))
 
 
 def _scores(
     frame: StackFrame,
-    links: Sequence[int | None],
-    found: Sequence[int],
+    links: array[int],
+    found: array[int],
     places: LinkAddresses,
 ) -> list[int | None]:
     """The scores of readings; None for those without a function."""
@@ -416,7 +369,7 @@ def _scores(
     if frame.symbol and not is_named:
         of_name = {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}
         for at, (link, own) in enumerate(zip(links, scores, strict=True)):
-            if link is not None and own is not None:
+            if own is not None:
                 scores[at] = own + of_name[places.is_in(frame.symbol, link)]
     return scores
 
@@ -425,16 +378,17 @@ def _chosen(
     alike: AlikeLines, columns: Sequence[_Column], line: int
 ) -> Iterator[_Right]:
     """The right readings of the frames of a line, by the places of all."""
-    pattern, text = alike.pattern, alike.texts[line]
+    pattern, number = alike.pattern, alike.numbers[line]
+    text, values = alike.report.texts[number], alike.report.values_of(number)
     places: list[list[_Place]] = [[] for _ in pattern.spans]
     of_reading: dict[tuple[int, int], _Column] = {}
     for each in columns:
         address, score = each.links[line], each.scores[line]
         of_reading[each.frame, each.place.at] = each
-        if address is not None and score is not None:
+        if score is not None:
             place = each.place._replace(address=address, score=score)
             places[each.frame].append(place)
-    frames = pattern.frames(text, alike.values[line])
+    frames = pattern.frames(text, values)
     several = [_best(at, places) for at in range(len(frames))]
     is_list = _is_list(text, pattern, frames)
     is_known = not is_list and any(best is not None for best, _ in several)

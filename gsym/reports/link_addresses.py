@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from itertools import chain, compress, islice, pairwise
+from itertools import chain, islice, pairwise
 from operator import itemgetter
 
 from gsym.engine.native import lib
@@ -42,6 +43,8 @@ _MOST_WORDS = 8  # before the name of a function
 # Bases of addresses that may be those of the process.
 MAY_BE_LINK = frozenset({"link", "either", "file"})
 _LINKS = frozenset({"link", "either"})
+NO_LINK = UINT64_MAX
+"""In the place of a link-time address that is not known."""
 NOT_PLACED = "the report does not say where its module was loaded"
 
 
@@ -82,7 +85,7 @@ class LinkAddresses:
         self._found: dict[str, Sequence[FunctionRange]] = {}
         self._starts: dict[tuple[str, int, int | None], list[int]] = {}
         self.code = code
-        self._asked: tuple[Sequence[int], bytes] = [], b""
+        self._asked: tuple[array[int], array[int]] = array("Q"), array("B")
         if readings.are_unclear:  # where a part of a file is converted: for all
             reader.mapped_for(self._likely(readings))
         self._loaded = self._find_load_addresses(readings)
@@ -114,35 +117,34 @@ class LinkAddresses:
         """The link-time addresses that a frame may be at that names its function."""
         return [start + (frame.plus or 0) for start in self._named_starts(frame)]
 
-    def addresses_of(
-        self, frame: StackFrame, addresses: Sequence[int]
-    ) -> list[int | None]:
+    def addresses_of(self, frame: StackFrame, addresses: array[int]) -> array[int]:
         """The values of `address` for a frame, with each of these addresses."""
         start = self._base
         if frame.base == "image":
-            return [each + start for each in addresses]
+            return links_of([each + start for each in addresses]) if start else addresses
         is_plain = frame.base in _LINKS and frame.plus is None and not self._is_moved
-        return [
+        if is_plain and min(addresses, default=0) >= start:
+            return addresses
+        return links_of(
             each
             if is_plain and each >= start
             else self.address(frame._replace(address=each))
             for each in addresses
-        ]
+        )
 
-    def places(self, addresses: Sequence[int | None]) -> bytes:
+    def places(self, addresses: array[int]) -> array[int]:
         """Kinds of places: of each address a set of `FUNCTION` and the like.
 
-        The set of an address that is not known or has more than 64 bits is empty.
+        The set of `NO_LINK` is empty.
         """
-        asked = [each for each in addresses if each is not None]
-        if len(asked) < len(addresses) or not _have_64_bits(asked):
-            known = [each is not None and _have_64_bits((each,)) for each in addresses]
-            found = iter(self.places([*compress(addresses, known)]))
-            return bytes(next(found) if each else 0 for each in known)
-        if asked != self._asked[0]:  # several readings of lines are the same
-            before = (each - 1 for each in asked if each)
-            mapped = self._reader.mapped_for(chain(asked, before))
-            self._asked = asked, self.code.places(mapped, asked)
+        if addresses != self._asked[0]:  # several readings of lines are the same
+            before = (each - 1 for each in addresses if each)
+            mapped = self._reader.mapped_for(chain(addresses, before))
+            found = self.code.places(mapped, addresses)
+            if NO_LINK in addresses:
+                for at, each in enumerate(addresses):
+                    found[at] *= each != NO_LINK
+            self._asked = addresses, found
         return self._asked[1]
 
     def _likely(self, readings: Readings) -> Iterator[int]:
@@ -190,7 +192,7 @@ class LinkAddresses:
         return start
 
     def _is_code(self, address: int) -> bool:
-        return bool(self.places((address,))[0] & (AFTER if address else FUNCTION))
+        return bool(self.places(links_of((address,)))[0] & (AFTER if address else FUNCTION))
 
     def _symbol_address(self, frame: StackFrame) -> int | None:
         starts = self._named_starts(frame)
@@ -243,7 +245,7 @@ class LinkAddresses:
 
     def _is_called(self, address: int) -> bool:
         """Whether a call or the handler of a signal returns to an address."""
-        (place,) = self.places((address,))
+        (place,) = self.places(links_of((address,)))
         is_code = place & CALL and place & AFTER
         return bool(is_code) or self._layout.is_signal_frame(address)
 
@@ -301,7 +303,7 @@ class LinkAddresses:
         if any(map(self._is_code, islice(addresses, _MOST_FRAMES))):
             return True
         several = [each for each in addresses if each > self._base]
-        return any(place & AFTER for place in self.places(several))
+        return any(place & AFTER for place in self.places(links_of(several)))
 
     def _distances_of_name(self, frame: StackFrame) -> set[int]:
         """Distances of the address in a process of a frame whose function is named.
@@ -383,8 +385,15 @@ def _starts_apart(addresses: Iterable[Sequence[int]], size: int) -> list[int]:
     return [first, *apart]
 
 
-def _have_64_bits(addresses: Sequence[int]) -> bool:
-    return not addresses or 0 <= min(addresses) <= max(addresses) <= UINT64_MAX
+def links_of(addresses: Iterable[int | None]) -> array[int]:
+    """Link-time addresses as a column: `NO_LINK` for those that it cannot have."""
+    return array(
+        "Q",
+        (
+            NO_LINK if each is None or not 0 <= each < UINT64_MAX else each
+            for each in addresses
+        ),
+    )
 
 
 def _last_at(starts: Sequence[int], address: int) -> int:

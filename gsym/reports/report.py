@@ -349,49 +349,49 @@ class Report(NamedTuple):
             lines: The lines of the answer for the calls of a frame; None: the usual.
         """
         after = ""  # source lines that follow the current line
-        known, start = 0, ""  # a part, and the start of its line
-        texts, indent = [*self.originals()], indent or indented
-        for at, (text, shown) in enumerate(
-            zip(texts, self._shown(lines or CallLines()), strict=True)
-        ):
+        start: list[str] = []  # the texts of the current line before a part
+        indent, last = indent or indented, len(self.parts) - 1
+        for at, (text, shown) in enumerate(self._shown(lines or CallLines())):
             if not (after or isinstance(shown, tuple)):  # as most are
                 yield shown or text
-                continue
-            answer = shown or text
-            if not isinstance(answer, str):
-                before = "".join((start, *texts[known:at]))
-                known, start = at, before.rpartition("\n")[2][:MOST_INDENT]
-                between = f"\n{indent(start)}"
-                after += "".join(between + each for each in answer[1])
-                answer = between.join(answer[0])
-            elif not shown and (end := text.find("\n")) >= 0:
-                answer, after = f"{text[:end]}{after}{text[end:]}", ""
-            yield answer + after if at == len(texts) - 1 else answer
+            else:
+                answer = shown or text
+                if not isinstance(answer, str):
+                    before = "".join(start).rpartition("\n")[2][:MOST_INDENT]
+                    between = f"\n{indent(before)}"
+                    after += "".join(between + each for each in answer[1])
+                    answer = between.join(answer[0])
+                elif not shown and (end := text.find("\n")) >= 0:
+                    answer, after = f"{text[:end]}{after}{text[end:]}", ""
+                yield answer + after if at == last else answer
+            if "\n" in text:
+                start.clear()
+            start.append(text)
 
     def originals(self) -> Iterator[str]:
         """The text of each part as it was in the report."""
         if (columns := self.columns) is not None:
-            return columns.originals()
+            yield from columns.frames.originals()
+            return
         frames = [each.frames for each in self.threads]
-        return (
-            each if isinstance(each, str) else frames[each[0]][each[1]].text
-            for each in self.parts
-        )
+        for each in self.parts:
+            yield each if isinstance(each, str) else frames[each[0]][each[1]].text
 
-    def _shown(self, lines: CallLines) -> Iterator[Shown]:
-        """The answer that is shown for each part."""
+    def _shown(self, lines: CallLines) -> Iterator[tuple[str, Shown]]:
+        """The text of each part, and the answer that is shown for it."""
         names, columns = [each.name for each in self.modules], self.columns
         if columns is not None:
-            return columns.shown(names)
+            yield from columns.shown(names)
+            return
         known: dict[int, Shown] = {}  # threads share equal frames
-
-        def shown(stack: int, number: int) -> Shown:
-            frame = self.threads[stack].frames[number]
+        for each in self.parts:
+            if isinstance(each, str):
+                yield each, None
+                continue
+            frame = self.threads[each[0]].frames[each[1]]
             if id(frame) not in known:
                 known[id(frame)] = _frame_answer(frame, self.form, names, lines)
-            return known[id(frame)]
-
-        return (None if isinstance(each, str) else shown(*each) for each in self.parts)
+            yield frame.text, known[id(frame)]
 
 
 def _frame_answer(
@@ -408,7 +408,8 @@ def _frame_answer(
         return ";".join(each.demangled for each in reversed(calls))
     if frame.offset is None:
         return None
-    own = lines.rows(*zip(*calls, strict=True))
+    names, directories, filenames, *others = zip(*calls, strict=True)
+    own = lines.rows(names, [*zip(directories, filenames, strict=True)], *others)
     other = f"; {frame.folded}" if frame.folded else ""
     doubt = " [ambiguous]" if frame.reason else ""
     own[-1] += f" ({modules[frame.module]}+{frame.offset:#x}{other}){doubt}"
@@ -455,8 +456,7 @@ class CallLines:
     def rows(  # noqa: PLR0913, PLR0917 - the fields of `Frame`
         self,
         names: Sequence[str],
-        directories: Sequence[str],
-        filenames: Sequence[str],
+        files: Sequence[tuple[str, str]],
         lines: Sequence[int],
         offsets: Sequence[int],
         inlined: Sequence[bool],
@@ -465,7 +465,7 @@ class CallLines:
         if not self._inlines:  # of one frame
             names, inlined = names[-1:], (False,)
         shown = map(self._names.__getitem__, names)
-        paths = map(self._paths.__getitem__, zip(directories, filenames, strict=True))
+        paths = map(self._paths.__getitem__, files)
         return [
             f"{name} + {offset} at {path}:{line}"
             if name and path and line and offset and not is_inlined  # as most are

@@ -6,20 +6,23 @@ open, answer. All addresses of a module are looked up together.
 
 from __future__ import annotations
 
+from array import array
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from time import perf_counter
 
+from gsym.engine.columns import taken
 from gsym.errors import GsymError
 from gsym.memory.stack_parts import FOLDED, NO_FRAMES, NO_MODULE, PROFILE
-from gsym.model import NO_FUNCTION
+from gsym.model import NO_FUNCTION, UINT64_MAX
 from gsym.modules.key import NAME_ALONE, key_of_debug_id
 from gsym.reports.answers import Answers, ThreadFrames
-from gsym.reports.judgement import Frames, Judge, settled
+from gsym.reports.judgement import Frames, Judge
 from gsym.reports.link_addresses import (
     CALL,
     CODE,
     MAY_BE_LINK,
+    NO_LINK,
     NO_NAMES,
     NOT_PLACED,
     LinkAddresses,
@@ -85,7 +88,7 @@ class ModuleOfReport:
         self.named = named
         self.chosen = chosen
         self.is_asked: bool = False
-        self.frames: list[int] = []
+        self.frames: array[int] = array("I")
         self.candidates: list[Entry] = []
         self.key: ModuleKey | None = None
         self.module: OpenModule | None = None
@@ -221,7 +224,7 @@ class ReportWork:
         self._stacks: Sequence[StackHeading] = ()
         self._starts: set[tuple[int, int]] = set()  # of functions, by module
         self._callers: set[int] = set()  # modules with return addresses
-        self._frames = Frames()
+        self._frames = Frames(stack.lines)
         self._answers = Answers(self._frames)
         self._text_left = 0
         self._named = self.modules  # all of the report
@@ -241,7 +244,7 @@ class ReportWork:
     def _list_frames(self) -> None:
         """List the frames of each module."""
         of_kind = [each.module for each in self._frames.known]
-        several: list[list[int]] = [[] for _ in (*self.modules, NO_MODULE)]
+        several = [array("I") for _ in (*self.modules, NO_MODULE)]
         for at, kind in enumerate(self._frames.kinds):
             several[of_kind[kind]].append(at)
         for module, frames in zip(self.modules, several, strict=False):
@@ -374,10 +377,11 @@ class ReportWork:
                 opened.reader, module.binaries, names, readings, module.code
             )
         asked = [each for each in self.modules if each.is_asked]
-        judge = Judge(self.modules, stack.lines.befores)
+        judge = Judge(self.modules, stack.lines)
         for alike in self._lines:
             judge.add(alike)
-        self._frames, self._stacks = settled(stack.lines, stack.headings, judge)
+        self._frames = judge.frames
+        self._stacks = self._frames.settle(stack.headings)
         self._list_frames()
         if are_unclear and not self._has_choices:
             self._leave_out([each for each in asked if not each.is_asked])
@@ -385,7 +389,7 @@ class ReportWork:
         are_returns = [
             each.is_return if is_return is None else is_return for each in frames.known
         ]
-        frames.returns = [*map(are_returns.__getitem__, frames.kinds)]
+        frames.returns = array("B", map(are_returns.__getitem__, frames.kinds))
         if is_return is None:
             self._judge_returns()
 
@@ -399,10 +403,10 @@ class ReportWork:
 
     def _leave_out(self, unneeded: Sequence[ModuleOfReport]) -> None:
         """Leave out modules that nothing but wrong readings named."""
-        wrong = [each for each in unneeded if not each.has_id]
+        wrong = {id(each) for each in unneeded if not each.has_id}
         if not wrong:
             return
-        kept = [each for each in self.modules if each not in wrong]
+        kept = [each for each in self.modules if id(each) not in wrong]
         number = {id(each): at for at, each in enumerate(kept)}
         new = [number.get(id(each), NO_MODULE) for each in (*self.modules, None)]
         self.modules = kept
@@ -415,7 +419,8 @@ class ReportWork:
         are_unclear = [each.may_be_exact or each.may_return for each in frames.known]
         # A tool prints all addresses under a heading alike.
         several: dict[int, list[int]] = {}
-        columns = zip(frames.kinds, frames.headings, frames.places, strict=True)
+        headings = map(frames.lines.headings.__getitem__, frames.numbers)
+        columns = zip(frames.kinds, headings, frames.places, strict=True)
         for at, (kind, heading, place) in enumerate(columns):
             if place & CODE and are_unclear[kind]:
                 several.setdefault(heading, []).append(at)
@@ -432,7 +437,8 @@ class ReportWork:
             counters: dict[int, list[int]] = {}
             for at, kind in enumerate(frames.kinds):
                 if are_counters[kind]:
-                    counters.setdefault(frames.headings[at], []).append(at)
+                    heading = frames.lines.headings[frames.numbers[at]]
+                    counters.setdefault(heading, []).append(at)
             # Of many in a stack, "pc" is what the tool calls all addresses.
             found.update(each[0] for each in counters.values() if len(each) == 1)
         if known := self._stack.counters:
@@ -477,10 +483,10 @@ class ReportWork:
         """Whether a call may end a byte after a frame whose code is known."""
         frames = self._frames
         module = self.modules[frames.known[frames.kinds[at]].module]
-        return module.code.may_return((frames.links[at] or 0) + 1)
+        return module.code.may_return(frames.links[at] + 1)
 
     def _threads(self) -> tuple[ReportThread, ...]:
-        places: list[list[int]] = [[] for _ in self._stacks]
+        places = [array("I") for _ in self._stacks]
         for at, stack in enumerate(self._frames.stacks):
             places[stack].append(at)
         return tuple(
@@ -495,8 +501,8 @@ class ReportWork:
     def _give_reasons(self) -> None:
         """Say why frames have no calls."""
         frames, reasons = self._frames, self._answers.reasons
-        for at, span in enumerate(self._answers.spans):
-            if span is None:
+        for at, end in enumerate(self._answers.ends):
+            if not end:
                 frame = frames.known[frames.kinds[at]]
                 if frame.module == NO_MODULE:
                     reasons[at] = NO_PLACE if frame.symbol in NO_NAMES else ""
@@ -508,8 +514,8 @@ class ReportWork:
 
         Nobody calls the function that a signal handler returns to.
         """
-        several = zip(self._frames.returns, self._answers.spans, strict=True)
-        missed = {at for at, (own, span) in enumerate(several) if own and span is None}
+        several = zip(self._frames.returns, self._answers.ends, strict=True)
+        missed = {at for at, (own, end) in enumerate(several) if own and not end}
         return self._take_as_exact(missed)
 
     def _interrupted(self) -> set[int]:
@@ -528,7 +534,7 @@ class ReportWork:
         if name := self._answers.function(at):
             return name in _SIGNAL_RETURNS
         frames, link = self._frames, self._frames.links[at]
-        if link is None:
+        if link == NO_LINK:
             return False
         places = self.modules[frames.known[frames.kinds[at]].module].places
         return places is not None and places.is_signal_return(link)
@@ -548,55 +554,62 @@ class ReportWork:
         links, returns, kinds = frames.links, frames.returns, frames.kinds
         are_named = [bool(each.symbol) for each in frames.known]
         number = frames.known[kinds[wanted[0]]].module
-        exact: dict[int, int] = {}  # addresses by frame
-        returning: dict[int, int] = {}  # those before return addresses
+        exact = array("I"), array("Q")  # frames and their addresses
+        returning = array("I"), array("Q")  # those before return addresses
         several = {(reader, False): exact, (reader, True): returning}
         for at in wanted:
-            if are_named[kinds[at]] or (link := links[at]) is None:
+            own, link = returning if returns[at] else exact, links[at]
+            if link == NO_LINK or are_named[kinds[at]]:
                 frame = frames.at(at)
                 address = places.link_address(frame)
                 if address is None:
                     self._answers.reasons[at] = places.reason
                     continue
-                own = places.reader_of(frame, address), frame.is_return
-                several.setdefault(own, {})[at] = address
-            elif returns[at]:
-                returning[at] = link - 1 if link else 0
+                of_reader = places.reader_of(frame, address), frame.is_return
+                own = several.setdefault(of_reader, (array("I"), array("Q")))
             else:
-                exact[at] = link
+                address = link - 1 if returns[at] and link else link
+            own[0].append(at)
+            own[1].append(address)
         base = reader.header.base_address
-        for (own_reader, is_return), asked in several.items():
+        for (own_reader, is_return), (asked, addresses) in several.items():
             if asked:
                 self._callers |= {number} if is_return else set()
                 base_of = base - is_return
-                self._answer_from(own_reader, number, base_of, asked, by=is_return)
+                self._answer_from(
+                    own_reader, number, base_of, asked, addresses, by=is_return
+                )
 
     def _answer_from(
         self,
         reader: Reader,
         number: int,
         base: int,
-        addresses: Mapping[int, int],
+        asked: array[int],
+        addresses: array[int],
         *,
         by: bool,
     ) -> None:
         """Answer frames of a module whose link-time addresses are known."""
-        frames, answers = self._frames, self._answers
-        spans, offsets, reasons = answers.spans, answers.offsets, answers.reasons
-        asked = [*dict.fromkeys(addresses.values())]  # threads wait in one place
-        found, starts = answers.look_up(reader, asked, by=by)
+        answers, reasons = self._answers, self._answers.reasons
+        distinct = dict.fromkeys(addresses)  # threads wait in one place
+        *rows, starts = answers.look_up(reader, array("Q", distinct), by=by)
         self._starts.update(zip(repeat(number), starts, strict=False))
-        for at, address in addresses.items():
-            span, size = found.get(address, (None, 0))
+        if len(distinct) < len(addresses):
+            number_of = dict(zip(distinct, count(), strict=False))
+            numbers = array("I", map(number_of.__getitem__, addresses))
+            rows = [taken(each, numbers) for each in rows]
+        for at, address, begin, end, size in zip(asked, addresses, *rows, strict=True):
             self._text_left -= size
-            if self._text_left > 0 and span is not None:
-                spans[at], offsets[at] = span, address - base
+            if self._text_left > 0 and end:
+                answers.begins[at], answers.ends[at] = begin, end
+                answers.offsets[at] = address - base & UINT64_MAX
                 if reasons:
                     reasons.pop(at, None)
                 continue
             reasons[at] = NO_FUNCTION if self._text_left > 0 else LEFT_OUT
-            base_of = frames.known[frames.kinds[at]].base
-            if self._text_left > 0 and base_of in MAY_BE_LINK:
+            kind = self._frames.known[self._frames.kinds[at]]
+            if self._text_left > 0 and kind.base in MAY_BE_LINK:
                 reasons[at] += f"; if it is one of the process, {NOT_PLACED}"
 
 

@@ -416,6 +416,16 @@ typedef struct gsym_alike_lines {
 gsym_status gsym_line_kinds(gsym_line_keys *keys, const gsym_alike_lines *lines,
                             gsym_error *error);
 
+/* Write the order of rows by their keys; equal ones keep their order. */
+gsym_status gsym_order_rows(const uint32_t *keys, size_t count, uint32_t *order_ret,
+                            gsym_error *error);
+
+/* Write the items of a column of `size` items of `width` bytes that stand `after` items
+ * after each of some rows. */
+gsym_status gsym_take_rows(const void *column, size_t width, size_t size,
+                           const uint32_t *rows, size_t count, size_t after,
+                           void *taken_ret, gsym_error *error);
+
 /* ---- text, as servers of Mozilla's symbolication API send it ------------------- */
 
 /* Texts for the values of a column of a batch, concatenated. */
