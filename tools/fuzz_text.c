@@ -225,7 +225,8 @@ static void read_lines(printer *this, const uint8_t *data, size_t size) {
     const gsym_line_region regions[] = {{1, 0x1000, 0}, {0x2000, UINT64_MAX, 7}};
     const gsym_range words[] = {{2, 20}};
     uint64_t begins[ENTRIES + 1] = {0}, values[4 * ENTRIES];
-    uint32_t kinds[ENTRIES];
+    uint64_t taken[ENTRIES];
+    uint32_t kinds[ENTRIES], order[ENTRIES];
     uint8_t placing[ENTRIES];
     gsym_line_keys *keys;
     gsym_error error;
@@ -245,6 +246,10 @@ static void read_lines(printer *this, const uint8_t *data, size_t size) {
                                       kinds, &error)) &&
             succeeds(gsym_line_kinds(keys, &lines, &error)))
             this->sum += lines.count == 0 ? 0 : kinds[0] + values[0];
+        if (succeeds(gsym_order_rows(kinds, lines.count, order, &error)) &&
+            succeeds(gsym_take_rows(values, sizeof *values, lines.count, order,
+                                    lines.count, (size_t)i, taken, &error)))
+            this->sum += lines.count == 0 ? 0 : taken[0];
     }
     gsym_line_keys_destroy(keys);
 }

@@ -329,6 +329,14 @@ class FrameLines:
             end = self.begins[at + 1]
         return self.values[begin:end]
 
+    def between(self, begin: int, end: int) -> str:
+        """The text of some lines, from that before them up to the next line."""
+        befores = [*self.befores[begin : end + 1], self.rest]
+        if end == begin:
+            return befores[0]
+        pairs = zip(befores, (*self.texts[begin:end], ""), strict=False)
+        return "".join(chain.from_iterable(pairs))
+
     def firsts(self) -> list[int]:
         """The number in its stack of the first frame of each line."""
         return [
@@ -516,7 +524,7 @@ class StackBuilder:
             self.add_text(text)
             return
         pattern = self.pattern(frame, form, (0, len(text)))
-        values = (address, frame.plus) if _is_number(frame.plus) else (address,)
+        values = address, *_column_of(frame.plus)
         self.add_lines([text], [pattern], [values], [min(number, _ANY)])
 
     def pattern(
@@ -526,7 +534,7 @@ class StackBuilder:
 
         Their numbers are the address, and the bytes from the start of the function.
         """
-        has_plus = _is_number(frame.plus)
+        has_plus = bool(_column_of(frame.plus))
         own_plus = 0 if has_plus else frame.plus
         key = form, span, frame.module, *frame[3:6], own_plus, *frame[7:_PLACE]
         pattern = self._patterns.get(key)
@@ -648,9 +656,9 @@ class StackBuilder:
         return text
 
 
-def _is_number(plus: int | None) -> bool:
-    """Whether bytes from the start of a function are known, and have 64 bits."""
-    return plus is not None and 0 <= plus < UINT64_END
+def _column_of(plus: int | None) -> tuple[int, ...]:
+    """Bytes from the start of a function, if they are known and have 64 bits."""
+    return () if plus is None or not 0 <= plus < UINT64_END else (plus,)
 
 
 def valid_text(text: str) -> str:

@@ -13,16 +13,15 @@ from operator import add, not_, sub
 
 from gsym.engine.columns import taken
 from gsym.model import Frame
-from gsym.reports.report import CallLines, ReportFrame
+from gsym.reports.report import MOST_INDENT, CallLines, ReportFrame
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from gsym.reading.reader import Reader
     from gsym.reports.judgement import Frames
-    from gsym.reports.report import Shown
 
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
 
@@ -79,11 +78,18 @@ class Answers(Sequence[ReportFrame]):
 
     def calls(self, begin: int, end: int) -> tuple[Frame, ...]:
         """The calls in some rows."""
-        return tuple([
-            Frame(self.names[at], *self.files[at], self.lines[at], self.starts[at],
-                  bool(self.inlined[at]))
-            for at in range(begin, end)
-        ])
+        return tuple(
+            [
+                Frame(
+                    self.names[at],
+                    *self.files[at],
+                    self.lines[at],
+                    self.starts[at],
+                    bool(self.inlined[at]),
+                )
+                for at in range(begin, end)
+            ]
+        )
 
     def replace(self, at: int, calls: Iterable[Frame]) -> None:
         """Let a frame have other calls."""
@@ -149,7 +155,10 @@ class Answers(Sequence[ReportFrame]):
         before = taken(offsets, array("I", [each - 1 for each in ends]))
         starts = {*map(sub, map(asked.__getitem__, numbers), before)}
         count = len(asked)
-        all_begins, all_ends = array("I", bytes(4 * count)), array("I", bytes(4 * count))
+        all_begins, all_ends = (
+            array("I", bytes(4 * count)),
+            array("I", bytes(4 * count)),
+        )
         all_sizes = array("Q", bytes(8 * count))
         for number, begin, end, size in zip(
             numbers, begins, ends, characters, strict=True
@@ -171,33 +180,48 @@ class Answers(Sequence[ReportFrame]):
         last = len(self.names)
         return last - _MOST_CALLS - 1, last
 
-    def shown(self, modules: Sequence[str]) -> Iterator[tuple[str, Shown]]:
-        """Texts and frames in order, as they were, with the answer that is shown.
+    def texts(
+        self, modules: Sequence[str], indent: Callable[[str], str]
+    ) -> Iterator[str]:
+        """The text before each frame with its answer, then the rest of the report.
 
         Args:
             modules: The names of the modules.
+            indent: As of `Report.texts`.
         """
         frames, texts = self.frames, self.frames.texts()
         places = [modules[each.module] if modules else "" for each in frames.known]
         doubts = [" [ambiguous]" if each.doubt else "" for each in frames.known]
-        columns = self.names, self.files, self.lines, self.starts, self.inlined
-        lines = CallLines().rows(*columns)
+        rows = self.names, self.files, self.lines, self.starts, self.inlined
+        lines = CallLines().rows(*rows)
         columns = frames.kinds, self.begins, self.ends, self.offsets, texts
         others = {*self.reasons, *self.folded}
+        start = last = ""  # of the current line: its begin, and the frame before
         for at, (kind, begin, end, offset, (before, text)) in enumerate(
             zip(*columns, strict=False)
         ):
-            yield before, None
+            if "\n" in before:
+                start = before
+            else:
+                start = _begin_of_line(f"{start}{last}{before}")
+            last = text
             if not end:
-                yield text, None
+                yield before + text
                 continue
             other, doubt = "", doubts[kind]
             if at in others:
                 other = f"; {self.folded[at]}" if self.folded.get(at) else ""
                 doubt = " [ambiguous]" if at in self.reasons else doubt
-            last = f"{lines[end - 1]} ({places[kind]}+{offset:#x}{other}){doubt}"
-            yield text, last if end - begin == 1 else ((*lines[begin : end - 1], last), ())
-        yield next(texts)[0], None
+            if end - begin > 1:
+                between = f"\n{indent(_begin_of_line(start))}"
+                before += between.join((*lines[begin : end - 1], ""))  # noqa: PLW2901
+            place = f"{places[kind]}+{offset:#x}{other}"
+            yield f"{before}{lines[end - 1]} ({place}){doubt}"
+        yield next(texts)[0]
+
+
+def _begin_of_line(text: str) -> str:
+    return text.rpartition("\n")[2][:MOST_INDENT]
 
 
 def _file_size(file: tuple[str, str]) -> int:

@@ -8,7 +8,7 @@ only differ in their numbers are judged once for all of which the modules say th
 from __future__ import annotations
 
 from array import array
-from itertools import chain, combinations, islice
+from itertools import combinations
 from operator import eq
 
 from gsym.engine.columns import ordered, taken
@@ -146,28 +146,19 @@ class Frames:
 
         The last text is that after all frames.
         """
-        texts, befores = self.lines.texts, self.lines.befores
-        spans, last, end, text = self.spans, -1, 0, ""
+        lines, spans = self.lines, self.spans
+        texts, last, end, text = lines.texts, -1, 0, ""
         for number, kind in zip(self.numbers, self.kinds, strict=True):
             start, stop = spans[kind]
             if number == last:
                 before = text[end:start]
             else:
-                before = text[end:]
-                for at in range(last + 1, number):
-                    before += befores[at] + texts[at]
+                before = text[end:] + lines.between(last + 1, number)
                 text = texts[number]
-                before += befores[number] + text[:start]
+                before += text[:start]
             yield before, text[start:stop]
             last, end = number, stop
-        rest = [text[end:]]
-        for at in range(last + 1, len(texts)):
-            rest += befores[at], texts[at]
-        yield "".join((*rest, self.lines.rest)), ""
-
-    def originals(self) -> Iterator[str]:
-        """Texts and frames in order, as they were in the report."""
-        return islice(chain.from_iterable(self.texts()), 2 * len(self.kinds) + 1)
+        yield text[end:] + lines.between(last + 1, len(texts)), ""
 
     def parts(self) -> Iterator[str | tuple[int, int]]:
         """Texts, and places of frames as index of the stack and of the frame."""
@@ -182,7 +173,7 @@ class Frames:
             yield rest
 
     def settle(self, headings: Sequence[StackHeading]) -> list[StackHeading]:
-        """Order the frames by their lines; their stacks, of the headings of a report."""
+        """Order the frames by their lines; find their stacks, by the headings."""
         order = ordered(self.numbers)
         for name in ("numbers", "kinds", "addresses", "links", "places"):
             setattr(self, name, taken(getattr(self, name), order))
@@ -265,7 +256,9 @@ class Judge:
             known, kinds = [frame], array("I", [first]) * count
         else:
             pluses = alike.column(reading.plus)
-            number_of = {plus: at for at, plus in enumerate(dict.fromkeys(pluses), first)}
+            number_of = {
+                plus: at for at, plus in enumerate(dict.fromkeys(pluses), first)
+            }
             known = [frame._replace(plus=plus) for plus in number_of]
             kinds = array("I", map(number_of.__getitem__, pluses))
         frames.known += known

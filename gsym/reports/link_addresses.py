@@ -121,7 +121,9 @@ class LinkAddresses:
         """The values of `address` for a frame, with each of these addresses."""
         start = self._base
         if frame.base == "image":
-            return links_of([each + start for each in addresses]) if start else addresses
+            return (
+                links_of([each + start for each in addresses]) if start else addresses
+            )
         is_plain = frame.base in _LINKS and frame.plus is None and not self._is_moved
         if is_plain and min(addresses, default=0) >= start:
             return addresses
@@ -192,7 +194,9 @@ class LinkAddresses:
         return start
 
     def _is_code(self, address: int) -> bool:
-        return bool(self.places(links_of((address,)))[0] & (AFTER if address else FUNCTION))
+        return bool(
+            self.places(links_of((address,)))[0] & (AFTER if address else FUNCTION)
+        )
 
     def _symbol_address(self, frame: StackFrame) -> int | None:
         starts = self._named_starts(frame)

@@ -164,8 +164,10 @@ class LongText:
                 place, between = rest.pop()
                 # Passages begin with lines, so what is cut is no frame.
                 if place > at and isinstance(part, str):
-                    # Source lines that were added are in the first line.
-                    cut = place - at + len(part) - len(text)
+                    cut = place - at
+                    if part[:cut] != text[:cut]:
+                        # Source lines that were added are in the first line.
+                        cut += len(part) - len(text)
                     yield part[:cut]
                     part, text = part[cut:], text[place - at :]  # noqa: PLW2901
                     at = place

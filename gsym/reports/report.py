@@ -341,57 +341,57 @@ class Report(NamedTuple):
         indent: Callable[[str], str] | None = None,
         lines: CallLines | None = None,
     ) -> Iterator[str]:
-        """The text of each part, frames with their calls.
+        """The text in pieces, frames with their calls.
 
         Args:
             indent: What the second and later lines of an answer begin with, for the
                 text before it in its line; None: `indented`.
             lines: The lines of the answer for the calls of a frame; None: the usual.
         """
-        after = ""  # source lines that follow the current line
-        start: list[str] = []  # the texts of the current line before a part
         indent, last = indent or indented, len(self.parts) - 1
-        for at, (text, shown) in enumerate(self._shown(lines or CallLines())):
+        if (columns := self.columns) is not None:
+            yield from columns.texts([each.name for each in self.modules], indent)
+            return
+        after = ""  # source lines that follow the current line
+        known, start = 0, ""  # a part, and the start of its line
+        texts, several = [*self.originals()], self._shown(lines or CallLines())
+        for at, (text, shown) in enumerate(zip(texts, several, strict=True)):
             if not (after or isinstance(shown, tuple)):  # as most are
                 yield shown or text
-            else:
-                answer = shown or text
-                if not isinstance(answer, str):
-                    before = "".join(start).rpartition("\n")[2][:MOST_INDENT]
-                    between = f"\n{indent(before)}"
-                    after += "".join(between + each for each in answer[1])
-                    answer = between.join(answer[0])
-                elif not shown and (end := text.find("\n")) >= 0:
-                    answer, after = f"{text[:end]}{after}{text[end:]}", ""
-                yield answer + after if at == last else answer
-            if "\n" in text:
-                start.clear()
-            start.append(text)
+                continue
+            answer = shown or text
+            if not isinstance(answer, str):
+                before = "".join((start, *texts[known:at]))
+                known, start = at, before.rpartition("\n")[2][:MOST_INDENT]
+                between = f"\n{indent(start)}"
+                after += "".join(between + each for each in answer[1])
+                answer = between.join(answer[0])
+            elif not shown and (end := text.find("\n")) >= 0:
+                answer, after = f"{text[:end]}{after}{text[end:]}", ""
+            yield answer + after if at == last else answer
 
     def originals(self) -> Iterator[str]:
-        """The text of each part as it was in the report."""
+        """The text of each of `texts` as it was in the report."""
         if (columns := self.columns) is not None:
-            yield from columns.frames.originals()
-            return
+            return map("".join, columns.frames.texts())
         frames = [each.frames for each in self.threads]
-        for each in self.parts:
-            yield each if isinstance(each, str) else frames[each[0]][each[1]].text
+        return (
+            each if isinstance(each, str) else frames[each[0]][each[1]].text
+            for each in self.parts
+        )
 
-    def _shown(self, lines: CallLines) -> Iterator[tuple[str, Shown]]:
-        """The text of each part, and the answer that is shown for it."""
-        names, columns = [each.name for each in self.modules], self.columns
-        if columns is not None:
-            yield from columns.shown(names)
-            return
+    def _shown(self, lines: CallLines) -> Iterator[Shown]:
+        """The answer that is shown for each part."""
+        names = [each.name for each in self.modules]
         known: dict[int, Shown] = {}  # threads share equal frames
-        for each in self.parts:
-            if isinstance(each, str):
-                yield each, None
-                continue
-            frame = self.threads[each[0]].frames[each[1]]
+
+        def shown(stack: int, number: int) -> Shown:
+            frame = self.threads[stack].frames[number]
             if id(frame) not in known:
                 known[id(frame)] = _frame_answer(frame, self.form, names, lines)
-            yield frame.text, known[id(frame)]
+            return known[id(frame)]
+
+        return (None if isinstance(each, str) else shown(*each) for each in self.parts)
 
 
 def _frame_answer(
@@ -453,13 +453,13 @@ class CallLines:
         self._paths = _Shown(lambda parts: path(*parts))
         self._inlines = inlines
 
-    def rows(  # noqa: PLR0913, PLR0917 - the fields of `Frame`
+    def rows(
         self,
         names: Sequence[str],
         files: Sequence[tuple[str, str]],
         lines: Sequence[int],
         offsets: Sequence[int],
-        inlined: Sequence[bool],
+        inlined: Sequence[int],
     ) -> list[str]:
         """The line of each of several calls, whose fields are columns."""
         if not self._inlines:  # of one frame
@@ -469,7 +469,7 @@ class CallLines:
         return [
             f"{name} + {offset} at {path}:{line}"
             if name and path and line and offset and not is_inlined  # as most are
-            else frame_text(name, path, line, offset, inlined=is_inlined).lstrip()
+            else frame_text(name, path, line, offset, inlined=bool(is_inlined)).lstrip()
             for name, path, line, offset, is_inlined in zip(
                 shown, paths, lines, offsets, inlined, strict=self._inlines
             )

@@ -572,26 +572,24 @@ class ReportWork:
             own[0].append(at)
             own[1].append(address)
         base = reader.header.base_address
-        for (own_reader, is_return), (asked, addresses) in several.items():
-            if asked:
+        for (own_reader, is_return), asked in several.items():
+            if asked[0]:
                 self._callers |= {number} if is_return else set()
                 base_of = base - is_return
-                self._answer_from(
-                    own_reader, number, base_of, asked, addresses, by=is_return
-                )
+                self._answer_from(own_reader, number, base_of, asked, by=is_return)
 
     def _answer_from(
         self,
         reader: Reader,
         number: int,
         base: int,
-        asked: array[int],
-        addresses: array[int],
+        asked: tuple[array[int], array[int]],
         *,
         by: bool,
     ) -> None:
         """Answer frames of a module whose link-time addresses are known."""
         answers, reasons = self._answers, self._answers.reasons
+        addresses = asked[1]
         distinct = dict.fromkeys(addresses)  # threads wait in one place
         *rows, starts = answers.look_up(reader, array("Q", distinct), by=by)
         self._starts.update(zip(repeat(number), starts, strict=False))
@@ -599,7 +597,7 @@ class ReportWork:
             number_of = dict(zip(distinct, count(), strict=False))
             numbers = array("I", map(number_of.__getitem__, addresses))
             rows = [taken(each, numbers) for each in rows]
-        for at, address, begin, end, size in zip(asked, addresses, *rows, strict=True):
+        for at, address, begin, end, size in zip(*asked, *rows, strict=True):
             self._text_left -= size
             if self._text_left > 0 and end:
                 answers.begins[at], answers.ends[at] = begin, end

@@ -7,6 +7,7 @@ import re
 import shutil
 import struct
 import subprocess
+from array import array
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -244,7 +245,7 @@ def test_what_is_at_many_addresses_is_what_is_at_each(tmp_path: Path) -> None:
     functions = tmp_path / "functions.sym"
     functions.write_text(f"MODULE Linux x86_64 {'1' * 33} app\nFUNC 13 4 0 inner\n")
     gsym.convert(functions, tmp_path / "functions.gsym")
-    addresses = [*range(CODE + len(code) + 3), (1 << 64) - 1]
+    addresses = array("Q", [*range(CODE + len(code) + 3), (1 << 64) - 1])
     with gsym.open(tmp_path / "functions.gsym") as reader:
         places = found.places(reader.mapped_for(addresses), addresses)
         for at, place in zip(addresses, places, strict=True):

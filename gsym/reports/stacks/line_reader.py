@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _BLOCK = 4_096  # lines whose shapes are found at once
 _BLOCK_SIZE = 1 << 20  # characters of them, unless one line has more
 _FEW_FRAMES = 2  # of a stack
+_MOST_AFTER = 2  # lines after another that may name its module
 _MOST_TURNS = 8  # in which lines of a block are read that are alike
 
 # A start of a module ends so; a range has two of them.
@@ -81,6 +82,7 @@ class LineReader:
         self._before: tuple[tuple[str, Shape], ...] = ()  # lines, the last one first
         self._block: Sequence[Shape] = ()  # of lines up to
         self._block_end = 0
+        self._block_names: bool | None = None  # whether a line of it may name a module
         self._has_stack = False  # that a form describes
         self._are_words: dict[int, bool] = {}  # by module
 
@@ -133,6 +135,8 @@ class LineReader:
             if shape.is_alike and shape in left and start + at not in images:
                 left.remove(shape)
                 asked = places[shape][bisect_left(places[shape], at) :]
+                if shape.usual is None and not shape.numbers.has_sure:
+                    asked = self._alone(block, shape, asked)
                 found = self._meanings([block[each] for each in asked], shape)
                 texts.update(_add_known(known, asked, found))
             end = known[0].index(None, at)
@@ -150,6 +154,25 @@ class LineReader:
             else:
                 self._add_other(line, shape, lines, start + at)
             at += 1
+
+    def _alone(
+        self, block: Sequence[str], shape: Shape, asked: Sequence[int]
+    ) -> Sequence[int]:
+        """Lines of a block that may have frames; none if others may name a module."""
+        if self._block_names is None:
+            kinds = {*self._block, *(each for _, each in self._before)}
+            self._block_names = any(
+                each.first.says_module or each.first.only_module for each in kinds
+            )
+        if self._block_names:
+            return ()
+        several = (
+            (at, evidence.Line(shape.text(block[at]), shape.first)) for at in asked
+        )
+        last = len(block) - _MOST_AFTER
+        return [
+            at for at, line in several if at < last and not line.is_plain(self._around)
+        ]
 
     def _add_text(self, line: str, shape: Shape) -> None:
         """Add a line without frames, which ends a stack unless it is of one."""
@@ -192,7 +215,7 @@ class LineReader:
             while len(block) > 1 and sum(map(len, block)) > _BLOCK_SIZE:
                 block = block[: len(block) // 2]
             self._block = self._shapes.of(block)
-            self._block_end = at + len(block)
+            self._block_end, self._block_names = at + len(block), None
             yield at, block, self._block
             at += len(block)
 
@@ -420,7 +443,7 @@ class LineReader:
 
     def _after(self, lines: Sequence[str], at: int) -> evidence.Line | None:
         """The line after another."""
-        for number in range(at + 1, min(at + 3, len(lines))):
+        for number in range(at + 1, min(at + 1 + _MOST_AFTER, len(lines))):
             if lines[number] not in BREAKS:
                 if number < self._block_end:
                     shape = self._block[number - self._block_end]

@@ -157,7 +157,7 @@ class Numbers:
     Attributes:
         are_apart: Whether all else in the lines is known without them.
         has_sure: Whether each part of a line surely names a module.
-        are_of_named: Whether there are some, and nothing but these decides.
+        are_alone: Whether there are some, and no other digits decide.
         says_nothing: Whether the lines have no frame.
         has_words: Whether other texts than names of modules tell of the frames, too.
     """
@@ -204,8 +204,8 @@ class Numbers:
         used = [part for _, part in first.parts if part.numbers or part.offsets]
         sure = (any(each.is_sure for each in part.mentions) for part in used)
         self.has_sure: bool = all(sure)
-        is_only = self.has_sure and self.are_apart and not self.says_nothing
-        self.are_of_named: bool = bool(used) and is_only
+        is_only = self.are_apart and not self.says_nothing
+        self.are_alone: bool = bool(used) and is_only
         self._names_module = any(part.mentions for part in used)
         self._has_range = any(part.has_range for _, part in first.parts)
 

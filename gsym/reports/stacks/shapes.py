@@ -119,7 +119,7 @@ class Shape:
         is_between: Whether it may be among the frames of a stack.
         is_answered: Whether it is a call that a tool has found in those around it.
         usual: The only frame, if it is nothing else, and where its numbers are.
-        is_alike: Whether it may only be frames in modules that it surely names.
+        is_alike: Whether it may only be frames, which its numbers and words decide.
     """
 
     images: Sequence[ImageForm] = ()
@@ -187,11 +187,8 @@ class Shape:
 
     def may_be_alike(self) -> bool:
         """The value of `is_alike`, when its numbers are known."""
-        first = self.first
-        if not self.is_interesting or self.is_answered or self.frames or self.headings:
-            return False
-        is_line = first.is_written and not first.is_numbers
-        return is_line and self.numbers.are_of_named
+        is_other = self.is_answered or self.frames or self.headings
+        return not (is_other or self.first.is_numbers) and self.numbers.are_alone
 
     @cached_property
     def numbers(self) -> Numbers:
