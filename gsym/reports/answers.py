@@ -36,11 +36,8 @@ class Answers(Sequence[ReportFrame]):
         offsets: As of `ReportFrame`.
         reasons: By index, where something else is to be said than what is in doubt.
         folded: By index, as of `ReportFrame`.
-        names: The names of the calls, like the columns that follow.
-        files: Directories and names of their source files.
-        lines: As of `Frame`.
-        starts: The offsets of `Frame`.
-        inlined: As of `Frame`.
+        rows: The calls as columns: names, directories and names of files, and the
+            other fields of `Frame`.
     """
 
     def __init__(self, frames: Frames) -> None:
@@ -51,11 +48,7 @@ class Answers(Sequence[ReportFrame]):
         self.offsets: array[int] = array("Q", bytes(8 * count))
         self.reasons: dict[int, str] = {}
         self.folded: dict[int, str] = {}
-        self.names: list[str] = []
-        self.files: list[tuple[str, str]] = []
-        self.lines: array[int] = array("I")
-        self.starts: array[int] = array("Q")
-        self.inlined: array[int] = array("B")
+        self.rows: tuple[Any, ...] = [], [], array("I"), array("Q"), array("B")
         self._made: dict[object, ReportFrame] = {}  # frames that are equal share one
 
     def __len__(self) -> int:
@@ -78,29 +71,22 @@ class Answers(Sequence[ReportFrame]):
 
     def calls(self, begin: int, end: int) -> tuple[Frame, ...]:
         """The calls in some rows."""
+        rows = zip(*(each[begin:end] for each in self.rows), strict=True)
         return tuple(
             [
-                Frame(
-                    self.names[at],
-                    *self.files[at],
-                    self.lines[at],
-                    self.starts[at],
-                    bool(self.inlined[at]),
-                )
-                for at in range(begin, end)
+                Frame._make((name, *file, *numbers, bool(is_inlined)))
+                for name, file, *numbers, is_inlined in rows
             ]
         )
 
     def replace(self, at: int, calls: Iterable[Frame]) -> None:
         """Let a frame have other calls."""
-        self.begins[at] = len(self.names)
-        for name, directory, filename, line, offset, is_inlined in calls:
-            self.names.append(name)
-            self.files.append((directory, filename))
-            self.lines.append(line)
-            self.starts.append(offset)
-            self.inlined.append(is_inlined)
-        self.ends[at] = len(self.names)
+        self.begins[at] = len(self.rows[0])
+        for name, directory, filename, *others in calls:
+            row = name, (directory, filename), *others
+            for column, each in zip(self.rows, row, strict=True):
+                column.append(each)
+        self.ends[at] = len(self.rows[0])
 
     def unsure(self) -> Iterator[ReportFrame]:
         """See `Report.unsure_frames`."""
@@ -116,11 +102,11 @@ class Answers(Sequence[ReportFrame]):
     def function(self, at: int) -> str:
         """The name of the function of a frame; "" without calls."""
         end = self.ends[at]
-        return self.names[end - 1] if end else ""
+        return self.rows[0][end - 1] if end else ""
 
     def look_up(
         self, reader: Reader, asked: array[int], *, by: bool
-    ) -> tuple[array[int], array[int], array[int], Iterable[int]]:
+    ) -> tuple[Sequence[array[int]], set[int]]:
         """Find the calls at addresses.
 
         Args:
@@ -135,15 +121,14 @@ class Answers(Sequence[ReportFrame]):
         found = reader.lookup_many(asked, misses=False)
         if (damage := found.damage) is not None:
             raise damage
-        first = len(self.names)
+        first = len(self.rows[0])
         names = [*map(found.tables.strings.__getitem__, found.name)]
         files = [*map(found.tables.files.__getitem__, found.path)]
         offsets = array("Q", found.offset.tobytes())
-        self.names += names
-        self.files += files
-        self.lines.frombytes(found.line.tobytes())
-        self.starts.extend([each + 1 for each in offsets] if by else offsets)
-        self.inlined.frombytes(found.inlined.tobytes())
+        shown = [each + 1 for each in offsets] if by else offsets
+        columns = names, files, found.line, shown, found.inlined
+        for column, own in zip(self.rows, columns, strict=True):
+            column.extend(own)
         # The last row of an address is that of the function itself.
         are_last = map(not_, found.inlined)
         ends = array("I", compress(range(1, len(names) + 1), are_last))
@@ -154,30 +139,22 @@ class Answers(Sequence[ReportFrame]):
         numbers = taken(array("I", found.address_index.tobytes()), begins)
         before = taken(offsets, array("I", [each - 1 for each in ends]))
         starts = {*map(sub, map(asked.__getitem__, numbers), before)}
-        count = len(asked)
-        all_begins, all_ends = (
-            array("I", bytes(4 * count)),
-            array("I", bytes(4 * count)),
-        )
-        all_sizes = array("Q", bytes(8 * count))
-        for number, begin, end, size in zip(
-            numbers, begins, ends, characters, strict=True
-        ):
+        rows = [array("Q", bytes(8 * len(asked))) for _ in range(3)]
+        all_begins, all_ends, all_sizes = rows
+        several = zip(numbers, begins, ends, characters, strict=True)
+        for number, begin, end, size in several:
             span = first + begin, first + end
             if end - begin > _MOST_CALLS + 1:
                 span = self._shortened(*span)
             all_begins[number], all_ends[number] = span
             all_sizes[number] = size
-        return all_begins, all_ends, all_sizes, starts
+        return rows, starts
 
     def _shortened(self, begin: int, end: int) -> tuple[int, int]:
         """New rows of a span that has many: the first of them and the last."""
-        columns = self.names, self.files, self.lines, self.starts, self.inlined
-        for column in columns:
-            kept: Any = column[begin : begin + _MOST_CALLS]
-            kept.append(column[end - 1])
-            column.extend(kept)
-        last = len(self.names)
+        for column in self.rows:
+            column.extend([*column[begin : begin + _MOST_CALLS], column[end - 1]])
+        last = len(self.rows[0])
         return last - _MOST_CALLS - 1, last
 
     def texts(
@@ -192,8 +169,7 @@ class Answers(Sequence[ReportFrame]):
         frames, texts = self.frames, self.frames.texts()
         places = [modules[each.module] if modules else "" for each in frames.known]
         doubts = [" [ambiguous]" if each.doubt else "" for each in frames.known]
-        rows = self.names, self.files, self.lines, self.starts, self.inlined
-        lines = CallLines().rows(*rows)
+        lines = CallLines().rows(*self.rows)
         columns = frames.kinds, self.begins, self.ends, self.offsets, texts
         others = {*self.reasons, *self.folded}
         start = last = ""  # of the current line: its begin, and the frame before

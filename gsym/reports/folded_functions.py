@@ -61,7 +61,7 @@ class FoldedFunctions:
         """
         has_folded = any(self._is_folded(*each) for each in starts)
         answers, stacks = self._answers, self._frames.stacks
-        names, offsets = answers.names, answers.starts
+        names, _, _, offsets, _ = answers.rows
         caller = -1
         for at in order:
             if not (has_folded or any(map(self._may_call, callers))):

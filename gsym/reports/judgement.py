@@ -315,7 +315,7 @@ def _facts(alike: AlikeLines, columns: Sequence[_Column]) -> Iterator[Iterable[o
     for one, other in combinations(columns, 2):
         if one.place.build == other.place.build and one.links != other.links:
             yield [
-                -_NEAR <= first - second <= _NEAR and NO_LINK not in {first, second}
+                -_NEAR <= first - second <= _NEAR and first < NO_LINK > second
                 for first, second in zip(one.links, other.links, strict=True)
             ]
     for (before, *_), (after, *_) in combinations(alike.pattern.readings, 2):

@@ -391,13 +391,8 @@ def _starts_apart(addresses: Iterable[Sequence[int]], size: int) -> list[int]:
 
 def links_of(addresses: Iterable[int | None]) -> array[int]:
     """Link-time addresses as a column: `NO_LINK` for those that it cannot have."""
-    return array(
-        "Q",
-        (
-            NO_LINK if each is None or not 0 <= each < UINT64_MAX else each
-            for each in addresses
-        ),
-    )
+    known = (NO_LINK if each is None else each for each in addresses)
+    return array("Q", (each if 0 <= each < NO_LINK else NO_LINK for each in known))
 
 
 def _last_at(starts: Sequence[int], address: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from functools import partial
-from itertools import chain, count, repeat
+from itertools import chain, repeat
 from time import perf_counter
 
 from gsym.engine.columns import taken
@@ -591,13 +591,12 @@ class ReportWork:
         answers, reasons = self._answers, self._answers.reasons
         addresses = asked[1]
         distinct = dict.fromkeys(addresses)  # threads wait in one place
-        *rows, starts = answers.look_up(reader, array("Q", distinct), by=by)
+        rows, starts = answers.look_up(reader, array("Q", distinct), by=by)
         self._starts.update(zip(repeat(number), starts, strict=False))
-        if len(distinct) < len(addresses):
-            number_of = dict(zip(distinct, count(), strict=False))
-            numbers = array("I", map(number_of.__getitem__, addresses))
-            rows = [taken(each, numbers) for each in rows]
-        for at, address, begin, end, size in zip(*asked, *rows, strict=True):
+        number_of = {address: at for at, address in enumerate(distinct)}
+        numbers = array("I", map(number_of.__getitem__, addresses))
+        several = (taken(each, numbers) for each in rows)
+        for at, address, begin, end, size in zip(*asked, *several, strict=True):
             self._text_left -= size
             if self._text_left > 0 and end:
                 answers.begins[at], answers.ends[at] = begin, end

@@ -124,27 +124,29 @@ class LineReader:
             if at not in images:
                 places[shape].append(at - start)
         left = {*places}  # shapes whose lines can be read together
-        known, texts = _nothing(len(block)), set[int]()  # those without a frame
+        known: list[Any] = [None] * (len(block) + 1)
+        texts: set[int] = set()  # those without a frame
         placed, turns, at = self.images.count, _MOST_TURNS, 0
         while at < len(block):
             line, shape = block[at], shapes[at]
             if placed != self.images.count and turns > 0:
                 placed, turns = self.images.count, turns - 1
-                known, texts = _nothing(len(block)), set()
+                known, texts = [None] * (len(block) + 1), set()
                 left = {*places} if turns > 0 else set()
             if shape.is_alike and shape in left and start + at not in images:
                 left.remove(shape)
-                asked = places[shape][bisect_left(places[shape], at) :]
+                own = places[shape]
+                asked: Sequence[int] = own[bisect_left(own, at) :]
                 if shape.usual is None and not shape.numbers.has_sure:
                     asked = self._alone(block, shape, asked)
                 found = self._meanings([block[each] for each in asked], shape)
                 texts.update(_add_known(known, asked, found))
-            end = known[0].index(None, at)
+            end = known.index(None, at)
             is_by_position = shape.usual and shape.usual[0].is_by_position
             is_first = is_by_position and not self._position
             if end > at and not (is_first or stack.is_over):
                 run = slice(at, end)
-                columns = (column[run] for column in known)
+                columns = zip(*known[run], strict=True)
                 self._add_alike(block[run], shapes[run], *columns)
                 at = end
                 continue
@@ -537,22 +539,13 @@ class LineReader:
             self._stack.reason = reason.strip()
 
 
-def _nothing(count: int) -> tuple[list[Any], ...]:
-    """Columns as of `_Read` for lines that were not read, and for one line more."""
-    return [None] * (count + 1), [()] * count, [-1] * count
-
-
-def _add_known(
-    known: Sequence[list[Any]], asked: Sequence[int], found: _Read
-) -> Sequence[int]:
+def _add_known(known: list[Any], asked: Sequence[int], found: _Read) -> Iterator[int]:
     """Add what lines are; those that have no frame."""
-    for column, own in zip(known, found, strict=True):
-        for at, each in zip(asked, own, strict=True):
-            column[at] = each
-    texts = [at for at in asked if known[0][at] == ()] if () in found[0] else []
-    for at in texts:
-        known[0][at] = None
-    return texts
+    for at, each in zip(asked, zip(*found, strict=True), strict=True):
+        if each[0]:
+            known[at] = each
+        elif each[0] is not None:
+            yield at
 
 
 def _may_place(lines: Sequence[str]) -> set[int]:
