@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate, compress
 from operator import add, not_, sub
 
-from gsym.engine.columns import taken
+from gsym.memory.stack_parts import taken
 from gsym.model import Frame
 from gsym.reports.report import MOST_INDENT, CallLines, ReportFrame
 

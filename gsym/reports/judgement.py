@@ -11,8 +11,13 @@ from array import array
 from itertools import combinations
 from operator import eq
 
-from gsym.engine.columns import ordered, taken
-from gsym.memory.stack_parts import NO_MODULE, StackFrame, numbered
+from gsym.memory.stack_parts import (
+    NO_MODULE,
+    StackFrame,
+    numbered,
+    ordered,
+    taken,
+)
 from gsym.records import NamedTuple
 from gsym.reports.link_addresses import (
     AFTER,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from gsym.lazy import json
+from gsym.engine.native import to_bytes, to_str
 from gsym.memory.stack_parts import FOLDED, PROFILE
 from gsym.model import frame_text, in_source_notation, join_path
 from gsym.patterns import regex
@@ -230,7 +231,6 @@ class Report(NamedTuple):
             ValueError: It is less than 1.
         """
         from gsym.arguments import integer_of
-        from gsym.engine.native import to_bytes, to_str
         from gsym.markup.short_names import short_name
 
         most = integer_of("most", most, 1)

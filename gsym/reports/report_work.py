@@ -11,9 +11,8 @@ from functools import partial
 from itertools import chain, repeat
 from time import perf_counter
 
-from gsym.engine.columns import taken
 from gsym.errors import GsymError
-from gsym.memory.stack_parts import FOLDED, NO_FRAMES, NO_MODULE, PROFILE
+from gsym.memory.stack_parts import FOLDED, NO_FRAMES, NO_MODULE, PROFILE, taken
 from gsym.model import NO_FUNCTION, UINT64_MAX
 from gsym.modules.key import NAME_ALONE, key_of_debug_id
 from gsym.reports.answers import Answers, ThreadFrames

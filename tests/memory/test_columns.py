@@ -7,7 +7,7 @@ from array import array
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.engine.columns import ordered, taken
+from gsym.memory.stack_parts import ordered, taken
 
 NUMBERS = st.lists(st.one_of(st.integers(0, 3), st.integers(0, (1 << 32) - 1)))
 
