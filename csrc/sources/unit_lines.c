@@ -1,19 +1,20 @@
 /* unit_lines.c - keep rows of the line table that no function has. */
 #include "sources/unit_joiner.h"
 
-/* Whether a range in which no row starts may be padding before an aligned address. */
-static bool aligns(gsym_range range) {
+/* Whether a range in which no row starts may align the next function, or is outside of the
+ * unit's ranges, which contain the row before it; in strict DWARF 2 they may lack both. */
+static bool is_of_others(unit_joiner *joiner, uint64_t row, gsym_range range,
+                         bool *is_ret) {
+    const range_list *own = &joiner->own_ranges;
     uint64_t size = range.end - range.start;
-    return size < MAX_PADDING && size < (range.end & -range.end);
-}
-
-/* Whether the ranges of the unit's root contain code of a range; true if it has none. */
-static bool reaches_unit(unit_joiner *joiner, gsym_range range, bool *reaches_ret) {
-    range_list *own = &joiner->own_ranges;
     size_t at = 0;
+    *is_ret = size < MAX_PADDING && size < (range.end & -range.end);
+    if (*is_ret) return true;
     if (!unit_read_own_ranges(joiner)) return false;
+    SEARCH_SORTED(at, own->count, own->items[middle].end <= row);
+    *is_ret = at < own->count && own->items[at].start <= row;
     SEARCH_SORTED(at, own->count, own->items[middle].end <= range.start);
-    *reaches_ret = own->count == 0 || (at < own->count && own->items[at].start < range.end);
+    *is_ret = *is_ret && (at == own->count || own->items[at].start >= range.end);
     return true;
 }
 
@@ -27,17 +28,16 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
                            .name = NO_INDEX,
                            .has_shared_rows = joiner->rows != &result->rows,
                            .is_lines = true};
+    bool is_of_other = false;
+    uint64_t row;
     unit_rows_of_sequence(joiner->rows, sequence, &range, &lines.row_first,
                           &lines.row_count);
-    if (lines.row_count == 1 &&
-        joiner->rows->items[lines.row_first].address < range.start) {
-        /* The row before the range continues in it: the range is padding, or a function
-         * that the compiler does not describe. */
-        bool reaches = false;
-        if (!aligns(range) && !reaches_unit(joiner, range, &reaches)) return false;
-        if (!reaches) return true;
-    }
-    if (!creator_answers_in(joiner->creator, range.start, range.end)) return true;
+    row = joiner->rows->items[lines.row_first].address;
+    if (lines.row_count == 1 && row < range.start &&
+        !is_of_others(joiner, row, range, &is_of_other))
+        return false;
+    if (is_of_other || !creator_answers_in(joiner->creator, range.start, range.end))
+        return true;
     if (lines.size > UINT32_MAX) {
         dwarf_warn(joiner->warnings, GSYM_WARN_TOO_LARGE, lines.die_offset, range.start);
         return true;
