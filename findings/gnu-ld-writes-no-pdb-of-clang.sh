@@ -5,9 +5,11 @@
 #   what it does not know: the public symbols, which need no CodeView, are there in any case.
 # Seen: one record that ld does not know costs the whole PDB: its DBI stream (modules, sections,
 #   publics, lines) is not written. There are two warnings, the status is 0, and the file
-#   stays, which llvm-pdbutil cannot read. The same source without debug information has a PDB with publics.
+#   stays, without what llvm-pdbutil asks for. The same source without debug information has a
+#   PDB with publics.
 # Versions: x86_64-w64-mingw32-ld of binutils 2.40 (Debian 12); clang and llvm-pdbutil 22.1.8.
-# Source: seen; issue 166743 of llvm/llvm-project has the messages. lld-link 22.1.8 makes a complete PDB of the object.
+# Source: seen; issue 166743 of llvm/llvm-project has the messages. lld-link 22.1.8 makes a
+#   complete PDB of the object.
 set -euo pipefail
 
 linker=x86_64-w64-mingw32-ld
