@@ -235,6 +235,8 @@ def body_response(
         sent["accept-ranges"] = "bytes"
     if is_known(request, tag):
         body.close()
+        if _is_compressed(request, body):
+            sent["etag"] = f'"{tag}-gzip"'
         return Response(None, 304, headers=sent)
     span = _span(request, tag, body.size)
     if span is None:
@@ -263,8 +265,9 @@ def body_response(
 
 def is_known(request: Request, tag: str) -> bool:
     """Whether the client has the body with this entity tag (RFC 9110, 13.1.2)."""
-    known = {each.strip() for each in _header(request, "if-none-match").split(",")}
-    return bool(known & {f'"{tag}"', f'W/"{tag}"', f'"{tag}-gzip"', "*"})
+    known = _header(request, "if-none-match").split(",")
+    tags = {each.strip().removeprefix("W/") for each in known}
+    return not tags.isdisjoint({f'"{tag}"', f'"{tag}-gzip"', "*"})
 
 
 def _whole(
@@ -272,14 +275,19 @@ def _whole(
 ) -> Iterator[bytes]:
     """The pieces of a complete body, compressed if the client accepts that."""
     pieces = body.pieces(0, None)
-    accepted = _header(request, "accept-encoding")
-    if not body.is_packed and allows_coding(accepted, "gzip"):
+    if _is_compressed(request, body):
         sent["content-encoding"] = "gzip"
         sent["etag"] = f'{sent["etag"][:-1]}-gzip"'
         return _compressed(pieces)
     if body.size is not None:
         sent["content-length"] = str(body.size)
     return pieces
+
+
+def _is_compressed(request: Request, body: FileBody | TextBody) -> bool:
+    """Whether a complete body is sent compressed."""
+    accepted = _header(request, "accept-encoding")
+    return not body.is_packed and allows_coding(accepted, "gzip")
 
 
 def _span(request: Request, tag: str, size: int | None) -> tuple[int, int] | None:

@@ -175,6 +175,17 @@ def test_the_reason_is_that_of_the_writer(
     assert parse(dataclasses.replace(dump, flags=flags)).reason == reason
 
 
+def test_crashpad_has_the_sender_of_a_signal_as_the_address() -> None:
+    """Of a renderer of Chromium that `kill -SEGV` ended; si_code is 0."""
+    crash = (1, 11, 1000 << 32 | 18848, ())
+    dump = Minidump((Thread(1, 1),), (APP,), X86_64, LINUX, crash)
+    assert parse(dump).reason == "SIGSEGV at 0x3e8000049a0"  # of Breakpad
+    crashpad = dataclasses.replace(dump, files={0x43500001: bytes(52)})
+    assert parse(crashpad).reason == "SIGSEGV sent by process 18848"
+    fault = dataclasses.replace(crashpad, flags=1)
+    assert parse(fault).reason.startswith("SIGSEGV at 0x3e8000049a0")
+
+
 def test_return_addresses_of_arm_have_no_mode() -> None:
     """The lowest bit says that the caller is Thumb code."""
     stack = stack_of("<I", 0x401111, 5, 6, 7)

@@ -104,9 +104,20 @@ def test_the_debug_file_and_the_stripped_program_are_served(
         assert int(answer.headers["x-debuginfod-size"]) == len(answer.body)
         head = server.ask("HEAD", f"/buildid/{build.build_id}/{kind}")
         assert head.headers["content-length"] == str(len(answer.body))
-        tag = {"If-None-Match": answer.headers["etag"]}
-        again = server.ask("GET", f"/buildid/{build.build_id}/{kind}", headers=tag)
-        assert again.status == 304
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+@pytest.mark.parametrize("weak", ["", "W/"])  # as proxies that compress write it
+def test_a_file_that_the_client_has_is_not_sent_again(
+    server: RunningServer, build: Build, coding: str, weak: str
+) -> None:
+    path = f"/buildid/{build.build_id}/debuginfo"
+    accepted = {"Accept-Encoding": coding}
+    tag = server.ask("GET", path, headers=accepted).headers["etag"]
+    assert tag.endswith('-gzip"') == (coding == "gzip")
+    known = {**accepted, "If-None-Match": f'"other", {weak}{tag}'}
+    again = server.ask("GET", path, headers=known)
+    assert (again.status, again.headers["etag"]) == (304, tag)
 
 
 @pytest.mark.parametrize("name", [".text", ".debug_info", ".rodata", ".debug_line"])
