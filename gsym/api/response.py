@@ -87,13 +87,11 @@ def answer_v4(
     known = [module.is_found if module.is_wanted else None for module in modules[:-1]]
     answer: dict[str, object] = {"symbolicatedStacks": stacks, "knownModules": known}
     named = {module.label: module for module in modules[:-1]}
-    if unsure := _unsure(named):
-        answer["unsure"] = unsure
     damaged = {
         clean_text(at): _errors(each) for at, each in named.items() if each.damage
     }
-    if has_errors and damaged:
-        answer["moduleErrors"] = damaged
+    notes = {"unsure": _unsure(named), "moduleErrors": has_errors and damaged}
+    answer |= {name: each for name, each in notes.items() if each}
     return msgspec.json.encode(answer)
 
 

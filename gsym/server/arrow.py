@@ -82,11 +82,7 @@ def _read_options(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 async def _open_modules(values: list[bytes | str], service: Service) -> OpenedModules:
-    """The modules of the values of a column, by the first key that leads to one.
-
-    Raises:
-        HttpError: The file of one was truncated meanwhile.
-    """
+    """The modules of the values of a column, by the first key that leads to one."""
     keys = {each: keys_of(each) for each in values if len(each) <= _MAX_ID}
     opened = OpenedModules()
     with service.files.guarded() as used:

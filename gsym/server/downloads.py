@@ -234,7 +234,7 @@ class Downloads:
             return await opening.run(local)
         with suppress(HttpError):
             return await opening.run(local)
-        return await opening.fetch(partial(work, fetches=True))
+        return await opening.run(partial(work, fetches=True), fetches=True)
 
     def _open_original(
         self, key: ModuleKey, kind: str, magics: tuple[bytes, ...], *, fetches: bool

@@ -54,11 +54,6 @@ class Wanted:
         self.module: OpenModule | None = None
         self.seconds: float = 0.0
 
-    @property
-    def is_late(self) -> bool:
-        """Whether it is still searched."""
-        return self.module is not None and _LATE in self.module.attempts
-
 
 class OpenedModules(dict[Any, OpenModule]):
     """The modules of a request that were opened in time, by what names them."""
@@ -93,10 +88,13 @@ class ModuleOpening:
         self._local = ThreadPoolExecutor(threads, "gsym-work")
         self._searches: dict[ModuleKey, _Search] = {}
 
-    async def open_all(self, works: Iterable[WantedModule]) -> None:
+    async def open_all(self, works: Iterable[WantedModule]) -> bool:
         """Open the modules of a request; a missing module is not an error.
 
         Nor is one that takes too long, whose search continues.
+
+        Returns:
+            Whether no search continues.
         """
         slots = asyncio.Semaphore(_MAX_PER_REQUEST)
 
@@ -112,7 +110,7 @@ class ModuleOpening:
             if work.key is not None
         }
         if not tasks:
-            return
+            return True
         try:
             done, late = await asyncio.wait(tasks, timeout=self._wait)
             for task in done:
@@ -120,6 +118,7 @@ class ModuleOpening:
             for task in late:
                 tasks[task].module = OpenModule(None, None, (_LATE,))
                 tasks[task].seconds = self._wait
+            return not late
         finally:
             for task in tasks:
                 task.cancel()
@@ -160,15 +159,13 @@ class ModuleOpening:
         if is_over and self._searches.get(key) is search:
             del self._searches[key]
 
-    async def run(self, work: Callable[..., Result], *arguments: object) -> Result:
-        """Run *work*, which asks no source or is one of few, in a thread."""
+    async def run(
+        self, work: Callable[..., Result], *arguments: object, fetches: bool = False
+    ) -> Result:
+        """Run *work* in a thread; if it *fetches*, in one of the searches."""
+        pool = self._threads if fetches else self._local
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._local, work, *arguments)
-
-    async def fetch(self, work: Callable[..., Result], *arguments: object) -> Result:
-        """Run *work*, which may ask sources, in a thread of the searches."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, work, *arguments)
+        return await loop.run_in_executor(pool, work, *arguments)
 
     def close(self, then: Callable[[], object] | None = None) -> None:
         """Start no further searches.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import TypeVar
 
@@ -141,25 +142,19 @@ def symbolication_routes(service: Service) -> list[Route]:
 def extension_routes(service: Service) -> list[Route]:
     """The endpoints for source code and disassembly, if enabled."""
     settings, symbolizer = service.settings, service.symbolizer
-    roots = SourceRoots(settings.source_roots)
-
-    def source(request: SourceRequest) -> bytes:
-        return answer_source(
-            request,
-            symbolizer,
-            roots,
-            path_map=service.path_map,
-            most=settings.limits.max_source,
-        )
-
-    def assembly(request: AssemblyRequest) -> bytes:
-        return answer_assembly(
-            request,
-            symbolizer,
-            service.binary_folders,
-            most=settings.limits.max_code,
-        )
-
+    source = partial(
+        answer_source,
+        symbolizer=symbolizer,
+        roots=SourceRoots(settings.source_roots),
+        path_map=service.path_map,
+        most=settings.limits.max_source,
+    )
+    assembly = partial(
+        answer_assembly,
+        symbolizer=symbolizer,
+        folders=service.binary_folders,
+        most=settings.limits.max_code,
+    )
     routes = []
     if settings.enable_source:
         routes.append(_route("/source/v1", read_source_request, source, service))
@@ -179,9 +174,7 @@ def _route(
         async with request_body(request, service, limit) as body:
             try:
                 asked = read(body)
-                wanted = Wanted(asked.key)
-                await service.opening.open_all([wanted])
-                if wanted.is_late:
+                if not await service.opening.open_all([Wanted(asked.key)]):
                     raise HttpError(503, "the module is still fetched", retry_after=5)
                 with service.files.guarded():
                     text = await service.opening.run(answer, asked)

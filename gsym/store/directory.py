@@ -368,11 +368,7 @@ class Store:
             yield entry
 
     def _debug_ids(self, key: ModuleKey, damaged: list[FormatError]) -> Iterator[str]:
-        """Debug ids that the module may have.
-
-        Raises:
-            ValueError: The key has an invalid one.
-        """
+        """Debug ids that the module may have; an invalid one is a `ValueError`."""
         if not is_absent(key.debug_id[:GUID_DIGITS]):
             yield layout.normal_debug_id(key.debug_id)
         build_id = build_id_digits(code_id_of(key))

@@ -172,11 +172,7 @@ class IdTakenError(GsymError):
 
 
 def _check_ids(store: str, made: Entry, key: ModuleKey | None) -> None:
-    """Check that all other modules are found as before once *made* is in the store.
-
-    Raises:
-        IdTakenError: One would not be found by one of its ids, or not for certain.
-    """
+    """Check that other modules are found for certain once *made* is in the store."""
     slots = {owner_of(store, alias) for alias in layout.aliases_of(made, key)}
     slots |= set(layout.slots_of(store, made.identity.debug_id))
     for slot in sorted(slots - {made.slot, ""}):

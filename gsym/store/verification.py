@@ -118,12 +118,7 @@ class _Verification(NamedTuple):
         yield from self._check_own_aliases(entry)
 
     def _checked_entry(self, slot: str, folder: str) -> Entry:
-        """The module that a link points to.
-
-        Raises:
-            FileNotFoundError: It is missing.
-            GsymError: It is damaged.
-        """
+        """The module that a link points to; a `GsymError` says how it is damaged."""
         normal = ""
         with suppress(ValueError):
             normal = layout.normal_debug_id(layout.debug_id_of_slot(slot))

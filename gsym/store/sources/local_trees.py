@@ -85,11 +85,7 @@ class LocalTree:
             yield from layout.paths(key)
 
     def _existing(self, path: str) -> str:
-        """The file at a relative path; "" if there is none.
-
-        Raises:
-            AmbiguousModuleError: There are several.
-        """
+        """The file at a relative path; "" if there is none, an error for several."""
         full_path = f"{self.name}/{path}"
         start, any_name, end = full_path.partition(foreign_layouts.ANY)
         if not any_name:
