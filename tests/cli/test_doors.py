@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.cli.dropins import gsymutil, symbolizer
+from gsym.cli.dropins import addr2line, gsymutil, symbolizer
 from gsym.cli.main import main
 from gsym.cli.terminal import describe
+from gsym.store.directory import Store
+from tests.inputs import elf
 from tests.inputs.scaled import functions_of_a_unit
+from tests.store_modules import build_id, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -52,6 +55,7 @@ OTHERS = {
     "store add": ["store", "add", "--store=store", FILE],
 }
 _MAIN: dict[str, Callable[..., object]] = {
+    "addr2line": addr2line.main,
     "symbolizer": symbolizer.main,
     "gsymutil": gsymutil.main,
     "gsym.open": gsym.open,
@@ -131,3 +135,35 @@ def test_all_commands_refuse_a_file_for_the_same_reason(
             assert re.search(f"{re.escape(name)}'?: (offset 0x0: )?{reason}", text), (
                 door
             )
+
+
+@pytest.mark.parametrize(
+    ("door", "words"),
+    [
+        ("lookup", ["lookup", "stripped", "0x1004"]),
+        ("find", ["find", "stripped", "f1_1"]),
+        ("dump", ["dump", "stripped"]),
+        ("export", ["export", "stripped", "--to=breakpad", "-o-"]),
+        ("symbolizer", ["--obj=stripped", "0x1004"]),
+        ("addr2line", ["-f", "-e", "stripped", "0x1004"]),
+    ],
+)
+def test_all_commands_find_the_module_of_a_stripped_binary_in_the_store(
+    door: str,
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    put(Store(tmp_path / "store"), 1)
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    image = elf.Elf(
+        sections=(elf.code_section(0x1000, 0x20),),
+        segments=(elf.Segment(0),),
+        build_id=build_id(1),
+    )
+    (tmp_path / "stripped").write_bytes(image.to_bytes())
+    assert _MAIN.get(door, main)(words) == 0
+    assert "f1_1" in capfd.readouterr().out

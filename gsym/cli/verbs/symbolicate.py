@@ -274,7 +274,8 @@ def _print_report(
             sys.stdout.buffer.write(block.encode("utf-8", "surrogateescape"))
         sys.stdout.writelines(_registers(report, values))
     if not any(each.frames for each in report.threads):
-        warn(f"{path}: no stack trace recognized", "gsym symbolicate")
+        name = "standard input" if path == "-" else path
+        warn(f"{name}: no stack trace recognized", "gsym symbolicate")
     for note in report.notes:
         warn(note, "gsym symbolicate")
     for module in _missing(report):
