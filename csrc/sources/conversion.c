@@ -7,7 +7,10 @@
  * the output does not depend on the number of threads. A worker encodes a unit after its
  * ordered step. Several units of each worker can be parked, so that one giant unit does not
  * stall the others. A unit with very many functions comes in parts: its worker waits for
- * its turn and interns all parts but the last one itself. */
+ * its turn and interns all parts but the last one itself.
+ *
+ * A large unit is read before its turn, so that the others do not stop for it with all
+ * their units parked. */
 #include "sources/conversion.h"
 #include "base/system.h"
 #include "create/intern.h"
@@ -18,6 +21,7 @@
 #include "sources/unit_pieces.h"
 
 #define RESULTS_PER_THREAD 8
+#define LARGE_SIZE (2u << 20) /* of a unit that is read before its turn */
 #define KEPT_SIZE (4u << 20) /* of each kind of list, in units that are done */
 #define MIN_RELEASED (4u << 20) /* bytes of units */
 
@@ -64,7 +68,9 @@ struct gsym_conversion {
     /* The members from here on may be used only by the thread that holds the gate. */
     sync_gate gate;
     uint32_t next_worker;
-    size_t next_unit; /* the next one to be read */
+    size_t next_unit; /* the next one to be read, but for large ones */
+    size_t large_end; /* the large unit that was taken last ends here; 0: none was */
+    size_t searched; /* no large unit before it is to be taken */
     size_t next_interned; /* the unit for which the ordered step comes next */
     bool is_interning;
     bool is_stopped;
@@ -467,11 +473,34 @@ static bool read_unit(gsym_conversion *conversion, conversion_worker *worker,
     return unit_functions_read(unit, &worker->joiner, &source, unit_index);
 }
 
+/* Return the next unit to be read; called with the gate held. It is a large one of those
+ * that can be parked, unless the one before it has not had its turn, or no other unit could
+ * be read meanwhile. */
+static size_t choose_unit(gsym_conversion *conversion) {
+    size_t end = conversion->next_interned + conversion->result_count;
+    size_t *searched = &conversion->searched, next = conversion->next_unit++;
+    giant_unit *giant = NULL;
+    if (*searched <= next) *searched = next + 1;
+    while (conversion->large_end <= conversion->next_interned &&
+           conversion->idle_count > 0 && *searched < end &&
+           *searched < unit_count(conversion)) {
+        size_t index = (*searched)++;
+        if (conversion->pdb == NULL)
+            (void)unit_pieces_at(&conversion->pieces, index, &giant);
+        if (giant != NULL || unit_size(conversion, index) < LARGE_SIZE) continue;
+        conversion->large_end = index + 1;
+        --conversion->next_unit;
+        next = index;
+    }
+    if (conversion->next_unit + 1 == conversion->large_end) ++conversion->next_unit;
+    return next;
+}
+
 /* Take the next unit; called with the gate held. If it is the rest of a giant unit, wait
  * until all other pieces of that are read. */
 static gsym_status take_unit(gsym_conversion *conversion, size_t *unit_index_ret,
                              giant_unit **giant_ret, gsym_error *error) {
-    *unit_index_ret = conversion->next_unit++;
+    *unit_index_ret = choose_unit(conversion);
     *giant_ret = NULL;
     if (conversion->pdb != NULL) return GSYM_OK;
     if (!unit_pieces_take(&conversion->pieces, *unit_index_ret))

@@ -25,6 +25,7 @@ PART = 1 << 16
 COUNT = 2 * PART + 1_000
 GIANT_FUNCTIONS = 200
 GIANT_PADDING = 100_000  # bytes of each function
+LARGE = 2 << 20  # bytes of a unit that is read before its turn
 
 
 def test_a_unit_in_parts_is_like_one_that_is_read_at_once(tmp_path: Path) -> None:
@@ -101,6 +102,27 @@ def test_a_giant_unit_is_cut_into_pieces_alike_for_any_threads(tmp_path: Path) -
             path = str(tmp_path / "made")
             gsym.convert(str(tmp_path / "input"), path, threads=threads)
             made.add((tmp_path / "made").read_bytes())
+    assert len(made) == 1
+
+
+def test_units_read_before_their_turn_are_alike_for_any_threads(tmp_path: Path) -> None:
+    units, made = [], set()
+    for number in range(40):
+        start = TEXT + number * FUNCTION_SIZE
+        size = LARGE if number in {5, 6, 20, 39} else 1
+        padding = Die(Tag.variable, {At.location: Form.block4(bytes(size))})
+        units.append(
+            unit(function(f"f{number}", start, start + FUNCTION_SIZE, padding))
+        )
+    (tmp_path / "input").write_bytes(
+        elf_of(Dwarf(units).sections(), code_section(TEXT, 40 * FUNCTION_SIZE))
+    )
+    for threads in (1, 2, 5):
+        report = gsym.convert(
+            str(tmp_path / "input"), str(tmp_path / "made"), threads=threads
+        )
+        assert report.functions == 40
+        made.add((tmp_path / "made").read_bytes())
     assert len(made) == 1
 
 
