@@ -3,6 +3,7 @@
 #include "base/checksum.h"
 
 #include "base/cursor.h"
+#include "base/system.h"
 
 #define PRIME_1 UINT64_C(0x9e3779b185ebca87)
 #define PRIME_2 UINT64_C(0xc2b2ae3d27d4eb4f)
@@ -29,9 +30,14 @@ static inline uint64_t add_lane(uint64_t hash, uint64_t lane) {
 }
 
 /* The lanes are four variables and not an array, so that they stay in registers. */
-static uint64_t hash_stripes(const uint8_t *at, size_t count) {
+static uint64_t hash_stripes(const uint8_t *at, size_t count, bool is_mapped) {
     uint64_t a = PRIME_1 + PRIME_2, b = PRIME_2, c = 0, d = 0 - PRIME_1, hash;
-    for (const uint8_t *end = at + count * STRIPE_SIZE; at < end; at += STRIPE_SIZE) {
+    const uint8_t *end = at + count * STRIPE_SIZE, *kept = at;
+    for (; at < end; at += STRIPE_SIZE) {
+        if (is_mapped && (size_t)(at - kept) >= PAGES_DROP_SIZE) {
+            pages_release(kept, (size_t)(at - kept));
+            kept = at;
+        }
         a = next_round(a, load64(at));
         b = next_round(b, load64(at + 8));
         c = next_round(c, load64(at + 16));
@@ -41,10 +47,10 @@ static uint64_t hash_stripes(const uint8_t *at, size_t count) {
     return add_lane(add_lane(add_lane(add_lane(hash, a), b), c), d);
 }
 
-uint64_t xxh64(const uint8_t *bytes, size_t size) {
+uint64_t xxh64(const uint8_t *bytes, size_t size, bool is_mapped) {
     const uint8_t *at = bytes, *end = bytes + size;
     size_t stripes = size / STRIPE_SIZE;
-    uint64_t hash = stripes > 0 ? hash_stripes(at, stripes) : PRIME_5;
+    uint64_t hash = stripes > 0 ? hash_stripes(at, stripes, is_mapped) : PRIME_5;
     at += stripes * STRIPE_SIZE;
     hash += size;
     for (; end - at >= 8; at += 8)
@@ -60,4 +66,6 @@ uint64_t xxh64(const uint8_t *bytes, size_t size) {
     return hash ^ hash >> 32;
 }
 
-uint64_t gsym_xxh64(const uint8_t *bytes, size_t size) { return xxh64(bytes, size); }
+uint64_t gsym_xxh64(const uint8_t *bytes, size_t size) {
+    return xxh64(bytes, size, false);
+}

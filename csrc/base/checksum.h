@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 
-uint64_t xxh64(const uint8_t *bytes, size_t size);
+/* Return the checksum. With `is_mapped`, the bytes are of a mapped file, and their pages
+ * are given back. */
+uint64_t xxh64(const uint8_t *bytes, size_t size, bool is_mapped);
 
 #endif

@@ -42,7 +42,7 @@ bool dwarf_language_has_scopes(uint64_t language) {
 bool known_names_init(known_names *names, uint64_t input_size) {
     /* A larger table would not fit the cache; small inputs have few names, and clearing
      * the table would take longer than reading them. */
-    enum { MIN_BITS = 8, MAX_BITS = 15, BYTES_PER_SLOT = 128 };
+    enum { MIN_BITS = 8, MAX_BITS = 15, BYTES_PER_SLOT = 1024 };
     unsigned bits = MIN_BITS;
     while (bits < MAX_BITS && input_size / BYTES_PER_SLOT >> bits > 0) ++bits;
     names->shift = 64 - bits;
