@@ -351,7 +351,9 @@ class Command:
             again = " (repeatable)" if option.repeatable else ""
             lines += help_entry(option.shown or option.head, option.help + again)
         for paragraph in filter(None, self.epilog.rstrip("\n").split("\n\n")):
-            lines += ["", *_filled(paragraph)]
+            is_filled = paragraph.startswith("  ")
+            shown = paragraph.split("\n") if is_filled else _wrapped(paragraph)
+            lines += ["", *shown]
         return "\n".join(lines) + "\n"
 
 
@@ -661,22 +663,18 @@ def help_entry(head: str, text: str, *, wraps: bool = True) -> list[str]:
     if not wraps:
         first, *others = text.split("\n")
         return [*lines, line + first, *(" " * column + other for other in others)]
-    for word in text.split():
+    return [*lines, *_wrapped(text, line, column)]
+
+
+def _wrapped(text: str, line: str = "", column: int = 0) -> list[str]:
+    """Lines of *text*, after what the first has; the others begin at a column."""
+    lines = []
+    for word in text.split():  # `textwrap` takes as long to import as all else
         if len(line) + len(word) > _HELP_WIDTH:
             lines.append(line.rstrip())
             line = " " * column
         line += word + " "
-    lines.append(line.rstrip())
-    return lines
-
-
-def _filled(paragraph: str) -> list[str]:
-    """Lines of a paragraph of a help, of the width of the others."""
-    from textwrap import wrap
-
-    if paragraph.startswith("  "):
-        return paragraph.split("\n")
-    return wrap(paragraph, _HELP_WIDTH, break_long_words=False, break_on_hyphens=False)
+    return [*lines, line.rstrip()]
 
 
 def _in_range(value: int, name: str, given: str, minimum: int, end: int) -> int:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.no_engine
 # import of the last two kinds belongs to the head of its file.
 ALLOWED = {
     "start": (320, "a module that the importer does not load: faster starts"),
-    "standard": (98, "a slow module of the standard library, or not on all systems"),
+    "standard": (97, "a slow module of the standard library, or not on all systems"),
     "package": (38, "a package of an extra, which may not be installed"),
     "ring": (8, "a module that loads the importer"),
     "idle": (1, "a module that the importer loads anyway"),
