@@ -133,7 +133,7 @@ class Answers(Sequence[ReportFrame]):
         are_last = map(not_, found.inlined)
         ends = array("I", compress(range(1, len(names) + 1), are_last))
         begins = array("I", [0, *ends[:-1]])[: len(ends)]
-        sizes = map(add, map(len, names), map(_file_size, files))
+        sizes = map(add, map(len, names), map(len, map("".join, files)))
         until = array("Q", accumulate(sizes, initial=0))
         characters = map(sub, taken(until, ends), taken(until, begins))
         numbers = taken(array("I", found.address_index.tobytes()), begins)
@@ -198,10 +198,6 @@ class Answers(Sequence[ReportFrame]):
 
 def _begin_of_line(text: str) -> str:
     return text.rpartition("\n")[2][:MOST_INDENT]
-
-
-def _file_size(file: tuple[str, str]) -> int:
-    return len(file[0]) + len(file[1])
 
 
 class ThreadFrames(Sequence[ReportFrame]):

@@ -45,7 +45,15 @@ if TYPE_CHECKING:
 
 _NAMES_IT, _NAMES_OTHER = 4, -6
 _IS_EXPLICIT, _AGREES, _IS_CALL = 2, 3, 1
-_PLACES = 2 * (FUNCTION | AFTER | CODE | CALL)  # more than there are
+# Scores by place, by what the reading itself counts; none without a function.
+_OF_PLACE = {
+    score: {
+        place: score + bool(place & CALL) * _IS_CALL
+        for place in range(2 * (FUNCTION | AFTER | CODE | CALL))
+        if place & (FUNCTION | AFTER)
+    }
+    for score in (0, _IS_EXPLICIT, _NAMES_IT, _IS_EXPLICIT + _NAMES_IT)
+}
 _NEAR = 1  # bytes between an address and the one that a tool has adjusted
 
 
@@ -358,12 +366,7 @@ def _scores(
     """The scores of readings; None for those without a function."""
     is_named = frame.base == "symbol"
     score = (not frame.is_guess) * _IS_EXPLICIT + is_named * _NAMES_IT
-    of_place = {
-        place: score + bool(place & CALL) * _IS_CALL
-        for place in range(_PLACES)
-        if place & (FUNCTION | AFTER)
-    }
-    scores = [*map(of_place.get, found)]
+    scores = [*map(_OF_PLACE[score].get, found)]
     if frame.symbol and not is_named:
         of_name = {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}
         for at, (link, own) in enumerate(zip(links, scores, strict=True)):
