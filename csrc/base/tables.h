@@ -59,6 +59,11 @@ static inline uint64_t slot_table_next(const slot_table *table, uint64_t hash,
     }
 }
 
+/* Prefetch the slot in which a search for `hash` begins. */
+static inline void slot_table_fetch(const slot_table *table, uint64_t hash) {
+    if (table->slots != NULL) __builtin_prefetch(&table->slots[hash & table->mask]);
+}
+
 /* ---- numbers of an input -> values ---------------------------------------------- */
 
 typedef struct number_slot {

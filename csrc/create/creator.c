@@ -102,6 +102,10 @@ gsym_status creator_intern(gsym_creator *creator, const char *bytes, size_t size
     return string_table_intern(&creator->strings, bytes, size, hash, strp_ret, error);
 }
 
+void creator_fetch_string(const gsym_creator *creator, uint64_t hash) {
+    slot_table_fetch(&creator->strings.slots, hash);
+}
+
 gsym_status creator_intern_path(gsym_creator *creator, const char *bytes, size_t size,
                                 uint64_t hash, uint32_t *file_ret, gsym_error *error) {
     GSYM_TRY(creator_check_open(creator, error));

@@ -236,17 +236,15 @@ static bool read_header(dwarf_line_table *table, line_header *header, cursor *c,
 
 typedef struct line_state {
     uint64_t address;
+    uint64_t place; /* the line above 32 bits with the file, so that both are compared and
+                       stored at once */
     uint32_t op_index;
-    uint32_t file;
-    uint32_t line;
     bool is_descending;
     gsym_line_row *sequence; /* first row of the present sequence */
     gsym_line_row *end;      /* of the rows */
-    /* address, file and line of the row emitted last, which would be slow to read from
-     * memory */
+    /* address and place of the row emitted last, which would be slow to read from memory */
     uint64_t previous_address;
-    uint64_t last_file; /* UINT64_MAX before the first row, so that this one is kept */
-    uint32_t last_line;
+    uint64_t last_place;
 } line_state;
 
 typedef struct line_run {
@@ -263,9 +261,24 @@ typedef struct line_run {
     uint32_t call;           /* the innermost call of the next row, as in of_rows */
 } line_run;
 
+static inline uint64_t place_of(uint32_t file, uint32_t line) {
+    return (uint64_t)line << 32 | file;
+}
+
+/* The last place is that of no row: a file of this number is in no table. */
 static line_state begin_sequence(gsym_line_row *rows) {
-    return (line_state){
-        .file = 1, .line = 1, .sequence = rows, .end = rows, .last_file = UINT64_MAX};
+    return (line_state){.place = place_of(1, 1),
+                        .sequence = rows,
+                        .end = rows,
+                        .last_place = place_of(UINT32_MAX, UINT32_MAX)};
+}
+
+static inline void set_file(line_state *state, uint64_t file) {
+    state->place = place_of((uint32_t)file, (uint32_t)(state->place >> 32));
+}
+
+static inline void add_lines(line_state *state, int64_t lines) {
+    state->place += (uint64_t)lines << 32;
 }
 
 static inline void advance(line_state *state, const line_header *header, uint64_t count) {
@@ -281,13 +294,12 @@ static inline void advance(line_state *state, const line_header *header, uint64_
 /* Append a row unless it repeats file and line of the previous one. With `keeps_repeats`,
  * append every row: the rows will be sorted, which may put another row before it. */
 static inline void emit(line_state *state, bool keeps_repeats) {
-    *state->end = (gsym_line_row){state->address, state->file, state->line};
-    state->is_descending |= state->address < state->previous_address;
-    state->end += (state->file != state->last_file) | (state->line != state->last_line) |
-                  keeps_repeats;
+    *state->end = (gsym_line_row){state->address, (uint32_t)state->place,
+                                  (uint32_t)(state->place >> 32)};
+    if (GSYM_UNLIKELY(state->address < state->previous_address)) state->is_descending = true;
+    state->end += (state->place != state->last_place) | keeps_repeats;
     state->previous_address = state->address;
-    state->last_file = state->file;
-    state->last_line = state->line;
+    state->last_place = state->place;
 }
 
 /* Clear the bit of object_isa_bit() in the rows of a sequence. Clear it in the end of the
@@ -397,15 +409,19 @@ run_extended(line_run *run, line_state *state, cursor *c) {
 static void prepare_special(special_steps *special, const line_header *header) {
     if (special->opcode_base == header->opcode_base &&
         special->line_range == header->line_range &&
-        special->line_base == header->line_base)
+        special->line_base == header->line_base &&
+        special->min_inst_length == header->min_inst_length)
         return;
     *special = (special_steps){.opcode_base = header->opcode_base,
                                .line_range = header->line_range,
-                               .line_base = header->line_base};
+                               .line_base = header->line_base,
+                               .min_inst_length = header->min_inst_length};
     for (unsigned opcode = header->opcode_base; opcode < 256 && header->line_range > 0;
          ++opcode) {
         unsigned adjusted = opcode - header->opcode_base;
         special->steps[opcode].operations = (uint8_t)(adjusted / header->line_range);
+        special->steps[opcode].advance =
+            (uint16_t)(special->steps[opcode].operations * header->min_inst_length);
         special->steps[opcode].line =
             (uint32_t)(header->line_base + (int)(adjusted % header->line_range));
     }
@@ -438,7 +454,7 @@ static inline __attribute__((always_inline)) void run_before_row(line_state *sta
                                                                  cursor *c) {
     if (cursor_peek_unchecked(c, 0) == DW_LNS_set_file &&
         cursor_peek_unchecked(c, 1) < 0x80) {
-        state->file = cursor_peek_unchecked(c, 1);
+        set_file(state, cursor_peek_unchecked(c, 1));
         c->at += 2;
     }
     if (cursor_peek_unchecked(c, 0) == DW_LNS_set_column &&
@@ -447,7 +463,7 @@ static inline __attribute__((always_inline)) void run_before_row(line_state *sta
     if (cursor_peek_unchecked(c, 0) == DW_LNS_negate_stmt) c->at += 1;
     if (cursor_peek_unchecked(c, 0) == DW_LNS_advance_line) {
         c->at += 1;
-        state->line += (uint32_t)cursor_short_sleb(c);
+        add_lines(state, cursor_short_sleb(c));
     }
 }
 
@@ -460,9 +476,11 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats, bool has_calls) {
     line_state state = begin_sequence(run->rows->items);
     cursor c = program;
     size_t roomy = header->opcode_base > DW_LNS_negate_stmt ? BEFORE_ROW : SIZE_MAX;
+    const uint8_t *roomy_end = cursor_left(&c) < roomy ? c.at : c.end - roomy + 1;
+    bool is_plain = header->max_ops <= 1;
     while (c.at < c.end) {
         uint8_t opcode;
-        if (GSYM_LIKELY(cursor_left(&c) >= roomy)) {
+        if (GSYM_LIKELY(c.at < roomy_end)) {
             run_before_row(&state, &c);
             if (GSYM_UNLIKELY(c.at >= c.end)) break;
             if (cursor_peek_unchecked(&c, 0) == DW_LNS_copy) {
@@ -475,8 +493,11 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats, bool has_calls) {
         opcode = cursor_u8_unchecked(&c);
         if (opcode >= header->opcode_base) {
             if (GSYM_UNLIKELY(header->line_range == 0)) break;
-            advance(&state, header, steps[opcode].operations);
-            state.line += steps[opcode].line;
+            if (GSYM_LIKELY(is_plain))
+                state.address += steps[opcode].advance;
+            else
+                advance(&state, header, steps[opcode].operations);
+            add_lines(&state, steps[opcode].line);
             if (has_calls) note_call(run, &state);
             emit(&state, keeps_repeats);
             continue;
@@ -498,8 +519,8 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats, bool has_calls) {
                 emit(&state, keeps_repeats);
                 break;
             case DW_LNS_advance_pc: advance(&state, header, cursor_uleb_2(&c)); break;
-            case DW_LNS_advance_line: state.line += (uint32_t)cursor_short_sleb(&c); break;
-            case DW_LNS_set_file: state.file = (uint32_t)cursor_uleb_2(&c); break;
+            case DW_LNS_advance_line: add_lines(&state, cursor_short_sleb(&c)); break;
+            case DW_LNS_set_file: set_file(&state, cursor_uleb_2(&c)); break;
             case DW_LNS_set_column:
             case DW_LNS_set_isa: cursor_skip_leb(&c); break;
             case DW_LNS_negate_stmt:

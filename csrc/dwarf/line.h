@@ -42,14 +42,16 @@ typedef struct sequence_entry {
 /* The advance of a special opcode. */
 typedef struct special_step {
     uint32_t line; /* modulo 2^32 */
+    uint16_t advance; /* of the address, where an instruction has one operation */
     uint8_t operations;
 } special_step;
 
-/* The advances of all special opcodes, which three numbers of a header decide. */
+/* The advances of all special opcodes, which four numbers of a header decide. */
 typedef struct special_steps {
     uint8_t opcode_base;
     uint8_t line_range;
     int8_t line_base;
+    uint8_t min_inst_length;
     special_step steps[256];
 } special_steps;
 

@@ -45,7 +45,7 @@ bool known_names_init(known_names *names, uint64_t input_size) {
     enum { MIN_BITS = 8, MAX_BITS = 15, BYTES_PER_SLOT = 1024 };
     unsigned bits = MIN_BITS;
     while (bits < MAX_BITS && input_size / BYTES_PER_SLOT >> bits > 0) ++bits;
-    names->shift = 64 - bits;
+    names->mask = ((size_t)1 << bits) - 1;
     names->slots = zeroed_table((size_t)1 << bits, sizeof *names->slots);
     return names->slots != NULL;
 }
@@ -438,6 +438,81 @@ bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name 
     chain_init(&chain);
     follow(resolver, offset, true, &chain);
     return name_of_chain(resolver, &chain, ret);
+}
+
+/* The search for a name that is in .debug_str, in a DIE of the unit or in the one to which
+ * that refers, as most are. */
+typedef struct name_search {
+    uint64_t offset; /* of the DIE that is read next; 0: none */
+    uint64_t key;    /* as in known_name, 0: the name was not found in this way */
+    uint64_t raw;    /* its offset in .debug_str */
+} name_search;
+
+/* Read the next DIE of a search as follow() does. */
+static void search_die(const name_resolver *resolver, bool is_plain, name_search *search) {
+    const dwarf_unit *unit = resolver->unit;
+    uint64_t offset = search->offset, raw;
+    enum dwarf_field field = FIELD_LINKAGE_NAME;
+    dwarf_fields fields;
+    search->offset = 0;
+    if (!unit_holds(unit, offset) || read_die(unit, offset, &fields) == NULL) return;
+    offset = next_of(unit, &fields);
+    if (!dwarf_has(&fields, FIELD_LINKAGE_NAME)) {
+        field = FIELD_NAME;
+        if (!dwarf_has(&fields, FIELD_NAME)) {
+            search->offset = offset;
+            if (offset != 0) dwarf_unit_fetch(unit, offset);
+            return;
+        }
+        if (!is_plain || offset != 0) return;
+    }
+    raw = fields.raw[field];
+    if (fields.form[field] != DW_FORM_strp || raw >> DWARF_OFFSET_BITS != 0) return;
+    search->key = dwarf_key(unit->input, raw);
+    search->raw = raw;
+    __builtin_prefetch(known_names_slot(&resolver->known, search->key));
+}
+
+/* Take a name that is known, or prefetch its bytes. */
+static void search_known(const name_resolver *resolver, const name_search *search,
+                         resolved_name *ret) {
+    const dwarf_bytes *strings = &resolver->unit->input->sections[GSYM_DEBUG_STR];
+    const known_name *known = known_names_slot(&resolver->known, search->key);
+    if (known->key == search->key &&
+        cursor_spend_name(resolver->unit->long_names, known->size))
+        *ret = (resolved_name){.size = known->size, .strp = known->strp,
+                               .hash = known->hash};
+    else if (search->raw < strings->size)
+        __builtin_prefetch(strings->data + search->raw);
+}
+
+bool dwarf_resolve_names(name_resolver *resolver, const uint64_t *offsets, size_t count,
+                         resolved_name *ret) {
+    bool is_plain = !dwarf_language_has_scopes(resolver->unit->language);
+    const dwarf_unit *unit = resolver->unit;
+    name_search searches[NAMES_AT_ONCE];
+    for (size_t i = 0; i < count; ++i) {
+        searches[i] = (name_search){.offset = offsets[i]};
+        ret[i] = (resolved_name){.size = 0};
+        search_die(resolver, is_plain, &searches[i]);
+    }
+    for (size_t i = 0; i < count; ++i)
+        if (searches[i].offset != 0) search_die(resolver, is_plain, &searches[i]);
+    for (size_t i = 0; i < count; ++i)
+        if (searches[i].key != 0) search_known(resolver, &searches[i], &ret[i]);
+    for (size_t i = 0; i < count; ++i) {
+        dwarf_string name = {"", 0};
+        if (ret[i].size > 0) continue;
+        if (searches[i].key != 0)
+            name = dwarf_long_string_value(unit, DW_FORM_strp, searches[i].raw,
+                                           unit->long_names);
+        if (name.size > 0)
+            ret[i] = (resolved_name){.bytes = name.bytes, .size = name.size,
+                                     .key = searches[i].key};
+        else if (!dwarf_resolve_name(resolver, offsets[i], &ret[i]))
+            return false;
+    }
+    return true;
 }
 
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,

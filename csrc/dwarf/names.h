@@ -24,14 +24,17 @@ typedef struct known_name {
 /* A table of known names, in which a newer name replaces an older one. */
 typedef struct known_names {
     known_name *slots;
-    unsigned shift; /* for the hash of a key, so that the number of a slot is left */
+    size_t mask; /* of the number of a slot */
 } known_names;
 
 /* Create the table for an input of `input_size` bytes. False if memory ran out. */
 bool known_names_init(known_names *names, uint64_t input_size);
 
+/* Names that are neighbours in .debug_str, as those of one header mostly are, have
+ * neighbouring slots, so that several share a cache line. */
 static inline known_name *known_names_slot(const known_names *names, uint64_t key) {
-    return &names->slots[(key * UINT64_C(0x9e3779b97f4a7c15)) >> names->shift];
+    enum { BYTES_OF_SLOT_BITS = 3 };
+    return &names->slots[(size_t)(key >> BYTES_OF_SLOT_BITS) & names->mask];
 }
 
 /* The state of finding names for one unit; other units are opened for references to
@@ -64,9 +67,15 @@ typedef struct resolved_name {
     uint64_t hash; /* set if strp is known */
 } resolved_name;
 
+enum { NAMES_AT_ONCE = 16 };
+
 /* Find the linkage name of the function at `offset`, or else compose its name with those
  * of the scopes around it. False where memory ran out or the budget is spent. */
 bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name *ret);
+/* Find the names of up to NAMES_AT_ONCE functions or calls as dwarf_resolve_name() does,
+ * side by side: what one needs next is prefetched while the others are read. */
+bool dwarf_resolve_names(name_resolver *resolver, const uint64_t *offsets, size_t count,
+                         resolved_name *ret);
 /* Find the name of a function of the walk, whose own DIE has been read. */
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
                          resolved_name *ret);

@@ -24,6 +24,7 @@
 #define LARGE_SIZE (2u << 20) /* of a unit that is read before its turn */
 #define KEPT_SIZE (4u << 20) /* of each kind of list, in units that are done */
 #define MIN_RELEASED (4u << 20) /* bytes of units */
+#define FETCH_AHEAD 8           /* items of a list between a prefetch and its use */
 
 /* Limit: Shared or overlapping line tables */
 LIMIT(LINE_BYTES, 1 << 20, 16);
@@ -274,6 +275,8 @@ static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *un
     for (size_t i = 0; i < unit->functions.count; ++i) {
         const unit_function *function = &unit->functions.items[i];
         uint64_t address = function->address + function->shift, known;
+        if (unit->functions.count - i > FETCH_AHEAD)
+            number_map_fetch(&conversion->fingerprints, function[FETCH_AHEAD].fingerprint);
         if (function->fingerprint != 0) {
             if (!number_map_find(&conversion->fingerprints, function->fingerprint,
                                  &known)) {
@@ -303,6 +306,8 @@ static gsym_status intern_unit(gsym_conversion *conversion, unit_functions *unit
     for (size_t i = 0; i < unit->names.count; ++i) {
         const unit_name *name = &unit->names.items[i];
         const resolved_name *text = &name->text;
+        if (unit->names.count - i > FETCH_AHEAD && name[FETCH_AHEAD].text.strp == 0)
+            creator_fetch_string(creator, name[FETCH_AHEAD].hash);
         if (text->strp != 0) {
             unit->strps.items[i] = text->strp;
             continue;

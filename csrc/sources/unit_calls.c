@@ -166,7 +166,7 @@ static bool file_of_caller(unit_functions *result, unit_joiner *joiner,
 static bool add_inlined_call(unit_functions *result, unit_joiner *joiner,
                              const walk_node *node, size_t range_first) {
     uint32_t name, code = FILE_INVALID;
-    if (!unit_name_of_origin(result, joiner, node->origin, &name)) return false;
+    if (!unit_name_of_call(result, joiner, node->origin, &name)) return false;
     if (node->has_call_file) {
         if (!unit_file_code(result, joiner, node->call_file, &code)) return false;
     } else if (node->call_line != 0 && !file_of_caller(result, joiner, node, &code)) {
@@ -284,6 +284,7 @@ bool unit_sort_into_parts(unit_joiner *joiner, uint32_t source_index) {
     for (uint32_t i = source->node_first; i < source->node_end && !is_cut; ++i)
         if (walk->nodes.items[i].function == source_index) {
             joiner->placed.items[i] = 0;
+            number_map_fetch(&joiner->name_map, walk->nodes.items[i].origin);
             if (!add_call_to_parts(joiner, source, i, &is_cut)) return false;
         }
     for (uint32_t i = source->site_first; i < source->site_end && !is_cut; ++i) {
@@ -360,12 +361,6 @@ static bool place_calls_of_part(unit_functions *result, unit_joiner *joiner, uin
 
 enum { NODES_AHEAD = 8 };
 
-/* Prefetch what unit_name_of_origin() reads first. */
-static inline void fetch_origin(const unit_joiner *joiner, uint64_t origin) {
-    number_map_fetch(&joiner->name_map, origin);
-    dwarf_unit_fetch(&joiner->unit, origin);
-}
-
 bool unit_find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
                      uint32_t part, unit_function *function) {
     const unit_walk *walk = &joiner->walk;
@@ -384,7 +379,7 @@ bool unit_find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t sourc
         for (uint32_t i = source->node_first; i < source->node_end && !is_cut; ++i) {
             const walk_node *node = &walk->nodes.items[i];
             if (walk->nodes.count - i > NODES_AHEAD)
-                fetch_origin(joiner, node[NODES_AHEAD].origin);
+                number_map_fetch(&joiner->name_map, node[NODES_AHEAD].origin);
             if (node->function == source_index &&
                 !place_call(result, joiner, i, walk->ranges.items + node->range_first,
                             node->range_count, root, &is_elsewhere, &is_cut))

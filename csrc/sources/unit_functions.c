@@ -71,7 +71,6 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
         !unit_find_call_sites(result, joiner, source_index, part, &function) ||
         !LIST_RESERVE(result->functions, 1))
         return false;
-    if (joiner->has_repetitions) fingerprint_function(result, &function);
     result->functions.items[result->functions.count++] = function;
     return true;
 }
@@ -96,6 +95,8 @@ static bool add_if_not_asked(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
+enum { FUNCTIONS_AHEAD = 2 }; /* between a prefetch and its use */
+
 static bool add_functions(unit_functions *result, unit_joiner *joiner) {
     const unit_walk *walk = &joiner->walk;
     joiner->agreeing = joiner->contradicting = 0;
@@ -111,6 +112,10 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
         const walk_function *source = &walk->functions.items[i];
         uint32_t name;
         bool is_asked;
+        if (walk->functions.count - i > FUNCTIONS_AHEAD) {
+            number_map_fetch(&joiner->name_map, source[FUNCTIONS_AHEAD].origin);
+            dwarf_unit_fetch(&joiner->unit, source[FUNCTIONS_AHEAD].origin);
+        }
         if (!add_if_not_asked(result, joiner, source, &is_asked)) return false;
         if (!is_asked) continue;
         if (!unit_name_of_function(result, joiner, source, &name)) return false;
@@ -128,6 +133,10 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
                 return false;
         }
     }
+    if (!unit_resolve_names(result, joiner)) return false;
+    for (size_t i = 0; joiner->has_repetitions && i < result->functions.count; ++i)
+        if (!result->functions.items[i].is_not_asked)
+            fingerprint_function(result, &result->functions.items[i]);
     return true;
 }
 

@@ -162,15 +162,22 @@ static inline uint64_t fingerprint_of_file(const unit_functions *result, uint32_
     return code < PATH_FIRST ? code : result->paths.items[code - PATH_FIRST].hash;
 }
 
-/* Complete function->fingerprint, which is that of the rows before. */
+/* Complete function->fingerprint, which is that of the rows before. The names must be
+ * resolved. */
 void fingerprint_function(const unit_functions *result, unit_function *function);
 
 /* ---- unit_names.c ------------------------------------------------------------------- */
 
-/* Find the name of the function or call that the DIE at `origin` describes; it is resolved
- * once in a unit. */
+/* Find the name of the function that the DIE at `origin` describes; it is resolved once in
+ * a unit. */
 bool unit_name_of_origin(unit_functions *result, unit_joiner *joiner, uint64_t origin,
                          uint32_t *index_ret);
+/* Find the number of the name of an inlined call, which may be resolved only later, by
+ * unit_resolve_names(): names of many calls together wait less for memory. It may turn out
+ * to be empty. */
+bool unit_name_of_call(unit_functions *result, unit_joiner *joiner, uint64_t origin,
+                       uint32_t *index_ret);
+bool unit_resolve_names(unit_functions *result, unit_joiner *joiner);
 bool unit_name_of_function(unit_functions *result, unit_joiner *joiner,
                            const walk_function *function, uint32_t *index_ret);
 
