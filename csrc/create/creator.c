@@ -102,7 +102,8 @@ gsym_status creator_intern(gsym_creator *creator, const char *bytes, size_t size
     return string_table_intern(&creator->strings, bytes, size, hash, strp_ret, error);
 }
 
-void creator_fetch_string(const gsym_creator *creator, uint64_t hash) {
+void creator_fetch_string(const gsym_creator *creator, const char *bytes, uint64_t hash) {
+    __builtin_prefetch(bytes);
     slot_table_fetch(&creator->strings.slots, hash);
 }
 

@@ -74,8 +74,8 @@ bool creator_has_index(const gsym_creator *creator);
  * that it can be computed before the ordered step. */
 gsym_status creator_intern(gsym_creator *creator, const char *bytes, size_t size,
                            uint64_t hash, uint64_t *strp_ret, gsym_error *error);
-/* Prefetch what creator_intern() reads first of a string with this hash. */
-void creator_fetch_string(const gsym_creator *creator, uint64_t hash);
+/* Prefetch what creator_intern() reads first. */
+void creator_fetch_string(const gsym_creator *creator, const char *bytes, uint64_t hash);
 /* Add a path as gsym_creator_add_path() does; `hash` is string_hash() of the complete
  * path. */
 gsym_status creator_intern_path(gsym_creator *creator, const char *bytes, size_t size,

@@ -296,7 +296,8 @@ static inline void advance(line_state *state, const line_header *header, uint64_
 static inline void emit(line_state *state, bool keeps_repeats) {
     *state->end = (gsym_line_row){state->address, (uint32_t)state->place,
                                   (uint32_t)(state->place >> 32)};
-    if (GSYM_UNLIKELY(state->address < state->previous_address)) state->is_descending = true;
+    if (GSYM_UNLIKELY(state->address < state->previous_address))
+        state->is_descending = true;
     state->end += (state->place != state->last_place) | keeps_repeats;
     state->previous_address = state->address;
     state->last_place = state->place;

@@ -515,14 +515,31 @@ bool dwarf_resolve_names(name_resolver *resolver, const uint64_t *offsets, size_
     return true;
 }
 
+void dwarf_fetch_function(const name_resolver *resolver, const walk_function *function) {
+    bool is_linked = function->linkage_name_form != 0;
+    uint16_t form = is_linked ? function->linkage_name_form : function->name_form;
+    uint64_t raw = is_linked ? function->linkage_name : function->name;
+    const dwarf_input *file = dwarf_string_file(resolver->unit, form);
+    if (form == 0)
+        dwarf_unit_fetch(resolver->unit, function->origin);
+    else if (file != NULL && raw < file->sections[GSYM_DEBUG_STR].size)
+        __builtin_prefetch(file->sections[GSYM_DEBUG_STR].data + raw);
+}
+
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
                          resolved_name *ret) {
+    const dwarf_unit *unit = resolver->unit;
     die_chain chain;
     chain_init(&chain);
     chain.count = 1;
     chain.offsets[0] = function->offset;
-    chain.linkage_name = function->linkage_name;
-    chain.name = function->name;
+    if (function->linkage_name_form != 0)
+        chain.linkage_name =
+            dwarf_name_at(unit, function->linkage_name_form, function->linkage_name,
+                          function->offset, resolver->warnings);
+    if (chain.linkage_name.size == 0 && function->name_form != 0)
+        chain.name = dwarf_name_at(unit, function->name_form, function->name,
+                                   function->offset, resolver->warnings);
     if (chain.linkage_name.size == 0) follow(resolver, function->origin, true, &chain);
     return name_of_chain(resolver, &chain, ret);
 }

@@ -79,6 +79,8 @@ bool dwarf_resolve_names(name_resolver *resolver, const uint64_t *offsets, size_
 /* Find the name of a function of the walk, whose own DIE has been read. */
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
                          resolved_name *ret);
+/* Prefetch what dwarf_function_name() reads first. */
+void dwarf_fetch_function(const name_resolver *resolver, const walk_function *function);
 /* Find file and line of the declaration of the function or call at `offset`, in its own DIE
  * or in those to which it refers. An unknown file is UINT32_MAX, an unknown line 0. *cost
  * grows by the number of attributes that are read. */

@@ -62,18 +62,15 @@ const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form) {
     return NULL;
 }
 
-dwarf_string dwarf_name_value(const dwarf_unit *unit, const dwarf_fields *fields,
-                              enum dwarf_field field, uint64_t die_offset,
-                              warning_list *warnings) {
-    uint16_t form = fields->form[field];
+dwarf_string dwarf_name_at(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                           uint64_t die_offset, warning_list *warnings) {
     dwarf_string name;
     if (GSYM_UNLIKELY(form == DW_FORM_strp_sup || form == DW_FORM_GNU_strp_alt) &&
         unit->input->supplementary == NULL)
-        dwarf_warn(warnings, GSYM_WARN_SUPPLEMENTARY_MISSING, die_offset,
-                   fields->raw[field]);
-    name = find_string(unit, form, fields->raw[field], unit->long_names);
+        dwarf_warn(warnings, GSYM_WARN_SUPPLEMENTARY_MISSING, die_offset, raw);
+    name = find_string(unit, form, raw, unit->long_names);
     if (GSYM_LIKELY(name.bytes != NULL)) return name;
-    dwarf_warn(warnings, GSYM_WARN_LIMIT, die_offset, fields->raw[field]);
+    dwarf_warn(warnings, GSYM_WARN_LIMIT, die_offset, raw);
     return (dwarf_string){"", 0};
 }
 

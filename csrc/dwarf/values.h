@@ -11,11 +11,17 @@ dwarf_string dwarf_long_string_value(const dwarf_unit *unit, uint16_t form, uint
                                      uint64_t *left);
 /* Return the file in whose .debug_str a string of this form has its offset, or NULL. */
 const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form);
-/* Return the string of a field that the DIE at `die_offset` has. A string that is too long,
+/* Return the name that the DIE at `die_offset` has as a value. A string that is too long,
  * or in a supplementary file that is missing, gives a warning and the empty string. */
-dwarf_string dwarf_name_value(const dwarf_unit *unit, const dwarf_fields *fields,
-                              enum dwarf_field field, uint64_t die_offset,
-                              warning_list *warnings);
+dwarf_string dwarf_name_at(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                           uint64_t die_offset, warning_list *warnings);
+static inline dwarf_string dwarf_name_value(const dwarf_unit *unit,
+                                            const dwarf_fields *fields,
+                                            enum dwarf_field field, uint64_t die_offset,
+                                            warning_list *warnings) {
+    return dwarf_name_at(unit, fields->form[field], fields->raw[field], die_offset,
+                         warnings);
+}
 bool dwarf_address_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
                          uint64_t *address_ret);
 bool dwarf_address_index(const dwarf_unit *unit, uint64_t index, uint64_t *address_ret);

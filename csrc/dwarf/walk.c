@@ -23,7 +23,7 @@ typedef struct walker {
     unit_walk *walk;
     const dwarf_unit *unit;
     warning_list *warnings;
-    walk_level level;
+    walk_level *level; /* the last one of the list: the present one */
     size_t max_functions;
     uint32_t too_deep; /* levels below DWARF_MAX_DEPTH */
     bool keeps_scopes;
@@ -45,51 +45,65 @@ void unit_walk_deinit(unit_walk *walk) {
 
 /* ---- levels ---------------------------------------------------------------------- */
 
-/* Set the kinds of steps over DIEs that have these properties. */
-static inline void set_steps(const walker *w, walk_level *level) {
-    level->steps = (uint8_t)(w->steps | (level->in_code ? 0 : w->steps_outside) |
-                             (level->function == NO_INDEX ? STEP_INLINED : 0));
+/* Return the kinds of steps over DIEs that have these properties. */
+static inline uint8_t steps_over(const walker *w, uint32_t function, bool in_code) {
+    return (uint8_t)(w->steps | (in_code ? 0 : w->steps_outside) |
+                     (function == NO_INDEX ? STEP_INLINED : 0));
 }
 
-/* Go to the children of the DIE that was read last, which have these properties. */
-static inline bool descend(walker *w, const walk_level *level) {
-    if (w->walk->levels.count >= DWARF_MAX_DEPTH) {
+/* Go to the children of the DIE that was read last, which have these properties. They are
+ * written one by one: a copy of all at once would wait for what was just written. */
+static inline bool descend(walker *w, uint32_t function, uint32_t call, uint32_t scope,
+                           bool in_code) {
+    unit_walk *walk = w->walk;
+    if (walk->levels.count > DWARF_MAX_DEPTH) {
         if (w->too_deep++ == 0)
             dwarf_warn(w->warnings, GSYM_WARN_DEPTH, w->unit->header->offset,
                        DWARF_MAX_DEPTH);
         return true;
     }
-    if (!LIST_ADD(w->walk->levels, w->level)) return false;
-    w->level = *level;
+    if (!LIST_RESERVE(walk->levels, 1)) return false;
+    w->level = &walk->levels.items[walk->levels.count++];
+    w->level->function = function;
+    w->level->call = call;
+    w->level->scope = scope;
+    w->level->in_code = in_code;
+    w->level->steps = steps_over(w, function, in_code);
     return true;
+}
+
+/* Go to children that have the properties of the DIE. */
+static bool descend_alike(walker *w) {
+    const walk_level *level = w->level;
+    return descend(w, level->function, level->call, level->scope, level->in_code);
 }
 
 /* Leave the children that end at `offset`. False where that was the root. */
 static bool ascend(walker *w, uint64_t offset) {
-    walk_level upper;
+    const walk_level *level = w->level;
     if (w->too_deep > 0) {
         --w->too_deep;
         return true;
     }
-    if (w->walk->levels.count == 0) return false;
-    upper = w->walk->levels.items[--w->walk->levels.count];
-    if (w->level.scope != upper.scope && w->level.scope != NO_INDEX)
-        w->walk->scopes.items[w->level.scope].end = offset;
-    w->level = upper;
+    if (w->walk->levels.count == 1) return false;
+    --w->walk->levels.count;
+    if (level->scope != level[-1].scope && level->scope != NO_INDEX)
+        w->walk->scopes.items[level->scope].end = offset;
+    --w->level;
     return true;
 }
 
 /* Add a scope of names; `end` is 0 unless its children are skipped. */
 static bool add_scope(walker *w, uint64_t offset, const abbrev *a, uint64_t children,
                       uint64_t end, uint32_t *index_ret) {
-    *index_ret = w->level.scope;
+    *index_ret = w->level->scope;
     if (!w->keeps_scopes || !a->has_children) return true;
     if (w->walk->scopes.count >= NO_INDEX || !LIST_RESERVE(w->walk->scopes, 1))
         return false;
     *index_ret = (uint32_t)w->walk->scopes.count++;
     w->walk->scopes.items[*index_ret] =
         (walk_scope){offset,  children, end == 0 ? w->unit->header->end : end,
-                     w->level.scope, a->tag, end != 0};
+                     w->level->scope, a->tag, end != 0};
     return true;
 }
 
@@ -218,12 +232,14 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
     function->node_first = function->node_end = (uint32_t)walk->nodes.count;
     function->site_first = function->site_end = (uint32_t)walk->call_sites.count;
     function->stmt_sequence = UINT64_MAX;
-    if (dwarf_has(fields, FIELD_LINKAGE_NAME))
-        function->linkage_name =
-            dwarf_name_value(w->unit, fields, FIELD_LINKAGE_NAME, offset, w->warnings);
-    if (function->linkage_name.size == 0 && dwarf_has(fields, FIELD_NAME))
-        function->name =
-            dwarf_name_value(w->unit, fields, FIELD_NAME, offset, w->warnings);
+    if (dwarf_has(fields, FIELD_LINKAGE_NAME)) {
+        function->linkage_name = fields->raw[FIELD_LINKAGE_NAME];
+        function->linkage_name_form = fields->form[FIELD_LINKAGE_NAME];
+    }
+    if (dwarf_has(fields, FIELD_NAME)) {
+        function->name = fields->raw[FIELD_NAME];
+        function->name_form = fields->form[FIELD_NAME];
+    }
     if (dwarf_has(fields, FIELD_STMT_SEQUENCE) &&
         fields->raw[FIELD_STMT_SEQUENCE] != UINT32_MAX)
         function->stmt_sequence = fields->raw[FIELD_STMT_SEQUENCE];
@@ -251,8 +267,8 @@ static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
     node->origin = origin_of(w, fields);
     /* A call without an origin has its name in its own DIE. */
     if (node->origin == 0) node->origin = offset | w->unit->file_bit;
-    node->function = w->level.function;
-    node->outer = w->level.call;
+    node->function = w->level->function;
+    node->outer = w->level->call;
     node->depth = node->outer == NO_INDEX ? 1 : walk->nodes.items[node->outer].depth + 1;
     node->range_first = (uint32_t)first;
     node->range_count = (uint32_t)(walk->ranges.count - first);
@@ -276,8 +292,8 @@ static bool add_call_site(walker *w, const dwarf_fields *fields, uint16_t tag) {
         return false;
     walk->call_sites.items[walk->call_sites.count++] =
         (walk_call_site){address & ~w->unit->code->isa_bit, origin_of(w, fields),
-                         w->level.function};
-    walk->functions.items[w->level.function].site_end = (uint32_t)walk->call_sites.count;
+                         w->level->function};
+    walk->functions.items[w->level->function].site_end = (uint32_t)walk->call_sites.count;
     return true;
 }
 
@@ -297,7 +313,7 @@ static visit_result step_over(walker *w, const abbrev *a, cursor *c) {
 /* Go on below a DIE, or after one without children. */
 static visit_result go_on(walker *w, const abbrev *a, cursor *c) {
     if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
-    return !a->has_children || descend(w, &w->level) ? VISIT_OK : VISIT_NO_MEMORY;
+    return !a->has_children || descend_alike(w) ? VISIT_OK : VISIT_NO_MEMORY;
 }
 
 /* Pass over a DIE and all below it or, without DW_AT_sibling, over its attributes. */
@@ -309,51 +325,52 @@ static inline visit_result pass_over(walker *w, const abbrev *a, cursor *c) {
 }
 
 static visit_result visit_class(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
-    walk_level level = w->level;
-    uint64_t sibling = w->level.in_code || !a->has_children ? 0 : sibling_of(w, a, c);
+    uint32_t scope;
+    uint64_t sibling = w->level->in_code || !a->has_children ? 0 : sibling_of(w, a, c);
     cursor children;
     if (sibling != 0 && !w->keeps_scopes) {
         c->at = c->start + sibling;
         return VISIT_OK;
     }
     children = *c;
-    level.function = level.call = NO_INDEX;
     if (!a->has_children) return step_over(w, a, c);
     if (!abbrev_skip(w->unit->abbrevs, a, &children)) return VISIT_DAMAGED;
-    if (!add_scope(w, offset, a, cursor_offset(&children), sibling, &level.scope))
+    if (!add_scope(w, offset, a, cursor_offset(&children), sibling, &scope))
         return VISIT_NO_MEMORY;
     if (sibling != 0) {
         c->at = c->start + sibling;
         return VISIT_OK;
     }
     *c = children;
-    set_steps(w, &level);
-    return descend(w, &level) ? VISIT_OK : VISIT_NO_MEMORY;
+    return descend(w, NO_INDEX, NO_INDEX, scope, w->level->in_code) ? VISIT_OK
+                                                                   : VISIT_NO_MEMORY;
 }
 
 static visit_result visit_namespace(walker *w, const abbrev *a, cursor *c,
                                     uint64_t offset) {
-    walk_level level = w->level;
+    const walk_level *level = w->level;
+    uint32_t scope;
     if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
     if (!a->has_children) return VISIT_OK;
-    if (!add_scope(w, offset, a, cursor_offset(c), 0, &level.scope)) return VISIT_NO_MEMORY;
-    return descend(w, &level) ? VISIT_OK : VISIT_NO_MEMORY;
+    if (!add_scope(w, offset, a, cursor_offset(c), 0, &scope)) return VISIT_NO_MEMORY;
+    return descend(w, level->function, level->call, scope, level->in_code)
+               ? VISIT_OK
+               : VISIT_NO_MEMORY;
 }
 
 static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
                                    uint64_t offset) {
-    walk_level level = w->level;
+    uint32_t function = NO_INDEX, scope;
     cursor attributes = *c;
     bool is_declaration = a->is_declaration;
-    if (w->walk->functions.count >= w->max_functions && !w->level.in_code)
+    if (w->walk->functions.count >= w->max_functions && !w->level->in_code)
         return VISIT_PAUSED;
-    level.function = level.call = NO_INDEX;
     if (abbrev_has(a, FIELD_LOW_PC) || abbrev_has(a, FIELD_RANGES) ||
         (abbrev_has(a, FIELD_DECLARATION) && !is_declaration)) {
         dwarf_fields fields;
         if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
         if (dwarf_has(&fields, FIELD_LOW_PC) || dwarf_has(&fields, FIELD_RANGES)) {
-            if (!add_function(w, offset, &fields, &level.function)) return VISIT_NO_MEMORY;
+            if (!add_function(w, offset, &fields, &function)) return VISIT_NO_MEMORY;
             is_declaration = false;
         } else if (dwarf_has(&fields, FIELD_DECLARATION)) {
             is_declaration = fields.raw[FIELD_DECLARATION] != 0;
@@ -361,21 +378,18 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
     } else if (!abbrev_skip(w->unit->abbrevs, a, c)) {
         return VISIT_DAMAGED;
     }
-    if (is_declaration && !w->level.in_code) {
+    if (is_declaration && !w->level->in_code) {
         *c = attributes;
         return pass_over(w, a, c);
     }
     if (!a->has_children) return VISIT_OK;
-    level.in_code = true;
-    set_steps(w, &level);
-    if (!add_scope(w, offset, a, cursor_offset(c), 0, &level.scope)) return VISIT_NO_MEMORY;
-    return descend(w, &level) ? VISIT_OK : VISIT_NO_MEMORY;
+    if (!add_scope(w, offset, a, cursor_offset(c), 0, &scope)) return VISIT_NO_MEMORY;
+    return descend(w, function, NO_INDEX, scope, true) ? VISIT_OK : VISIT_NO_MEMORY;
 }
 
 static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
-    walk_level level = w->level;
-    level.scope = NO_INDEX; /* the scopes of the callee are around what is declared here */
-    if (level.function == NO_INDEX) { /* in an abstract or dropped function */
+    uint32_t function = w->level->function, call = w->level->call;
+    if (function == NO_INDEX) { /* in an abstract or dropped function */
         if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
     } else {
         dwarf_fields fields;
@@ -383,13 +397,14 @@ static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_
         if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
         if (!add_node(w, offset, &fields, &is_added)) return VISIT_NO_MEMORY;
         if (is_added)
-            level.call = (uint32_t)w->walk->nodes.count - 1;
+            call = (uint32_t)w->walk->nodes.count - 1;
         else
-            level.function = NO_INDEX;
-        set_steps(w, &level);
+            function = NO_INDEX;
     }
     if (!a->has_children) return VISIT_OK;
-    return descend(w, &level) ? VISIT_OK : VISIT_NO_MEMORY;
+    /* The scopes of the callee are around what is declared here. */
+    return descend(w, function, call, NO_INDEX, w->level->in_code) ? VISIT_OK
+                                                                   : VISIT_NO_MEMORY;
 }
 
 /* Extend the function around a block to the block. False where memory ran out. */
@@ -401,7 +416,7 @@ static bool add_block(walker *w, const dwarf_fields *fields, uint64_t offset) {
                            w->warnings) ||
         !keep_live_ranges(w, offset, first))
         return false;
-    whole = &ranges->items[w->walk->functions.items[w->level.function].range_first];
+    whole = &ranges->items[w->walk->functions.items[w->level->function].range_first];
     if (ranges->count > first) {
         gsym_range block = ranges->items[first];
         if (whole->start < block.start) block.start = whole->start;
@@ -419,14 +434,14 @@ static bool add_block(walker *w, const dwarf_fields *fields, uint64_t offset) {
  * which may be empty, and the others below it. Between them are only their info tables. */
 static visit_result visit_block(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
     dwarf_fields fields;
-    if (!w->joins_blocks || w->level.function == NO_INDEX) return go_on(w, a, c);
+    if (!w->joins_blocks || w->level->function == NO_INDEX) return go_on(w, a, c);
     if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
     if (!add_block(w, &fields, offset)) return VISIT_NO_MEMORY;
-    return !a->has_children || descend(w, &w->level) ? VISIT_OK : VISIT_NO_MEMORY;
+    return !a->has_children || descend_alike(w) ? VISIT_OK : VISIT_NO_MEMORY;
 }
 
 static visit_result visit_call_site(walker *w, const abbrev *a, cursor *c) {
-    if (w->unit->input->call_sites && w->level.function != NO_INDEX) {
+    if (w->unit->input->call_sites && w->level->function != NO_INDEX) {
         cursor attributes = *c;
         dwarf_fields fields;
         if (!abbrev_read(w->unit->abbrevs, a, &attributes, &fields)) return VISIT_DAMAGED;
@@ -485,7 +500,7 @@ take_steps(const walker *w, const cursor *c) {
     const abbrev_step *steps = w->unit->abbrevs->steps;
     const uint8_t *at = c->at;
     uint64_t unit = w->unit->header->offset, end = (uint64_t)(c->end - c->start);
-    unsigned kinds = w->too_deep > 0 ? (unsigned)STEP_LEAF : w->level.steps;
+    unsigned kinds = w->too_deep > 0 ? (unsigned)STEP_LEAF : w->level->steps;
     while (c->end - at >= STEP_REACH) {
         abbrev_step step = steps[*at];
         unsigned kind = step.kind & kinds;
@@ -541,7 +556,7 @@ bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnin
     walker w = {.walk = walk,
                 .unit = unit,
                 .warnings = warnings,
-                .level = walk->levels.items[--walk->levels.count],
+                .level = &walk->levels.items[walk->levels.count - 1],
                 .max_functions = walk->max_functions == 0 ? SIZE_MAX : walk->max_functions,
                 .keeps_scopes = dwarf_language_has_scopes(unit->language),
                 .joins_blocks = unit->language == DW_LANG_Haskell,
@@ -557,14 +572,14 @@ bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnin
         w.steps |= STEP_DATA | (unit->input->call_sites ? 0 : STEP_CALL_SITE);
         w.steps_outside = STEP_DECLARATION | (w.keeps_scopes ? 0 : STEP_CLASS);
     }
-    set_steps(&w, &w.level);
+    w.level->steps = steps_over(&w, w.level->function, w.level->in_code);
     c.end = c.start + walk->end;
     result = visit_all(&w, c, &at);
     if (w.joins_blocks) drop_empty_functions(walk);
     walk->reached = walk->end;
     if (result != VISIT_PAUSED) return result != VISIT_NO_MEMORY;
     walk->reached = at;
-    return LIST_ADD(walk->levels, w.level);
+    return true;
 }
 
 bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, uint64_t from, uint64_t to,

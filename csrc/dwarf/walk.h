@@ -11,8 +11,12 @@
 typedef struct walk_function {
     uint64_t offset; /* of the DIE */
     uint64_t origin; /* specification or abstract_origin, 0: none */
-    dwarf_string linkage_name;
-    dwarf_string name;
+    /* The attributes with its names, which are read only when they are needed; form 0: it
+     * has none. */
+    uint64_t linkage_name;
+    uint64_t name;
+    uint16_t linkage_name_form;
+    uint16_t name_form;
     uint32_t range_first;
     uint32_t range_count;
     uint32_t node_first; /* the range of nodes includes those of functions nested in this

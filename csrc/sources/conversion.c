@@ -307,7 +307,8 @@ static gsym_status intern_unit(gsym_conversion *conversion, unit_functions *unit
         const unit_name *name = &unit->names.items[i];
         const resolved_name *text = &name->text;
         if (unit->names.count - i > FETCH_AHEAD && name[FETCH_AHEAD].text.strp == 0)
-            creator_fetch_string(creator, name[FETCH_AHEAD].hash);
+            creator_fetch_string(creator, name[FETCH_AHEAD].text.bytes,
+                                 name[FETCH_AHEAD].hash);
         if (text->strp != 0) {
             unit->strps.items[i] = text->strp;
             continue;

@@ -28,56 +28,46 @@ static uint32_t file_of_code(const unit_functions *unit, uint32_t code) {
     return code < PATH_FIRST ? 0 : unit->files.items[code - PATH_FIRST];
 }
 
-/* Find the number in the output of a DWARF file. False if it is in no table. */
-static bool file_of_rows(const unit_functions *unit, uint32_t row_file, uint32_t *ret) {
-    uint32_t code = row_file < unit->file_codes.count ? unit->file_codes.items[row_file]
-                    : row_file == NO_FILE             ? FILE_NONE
-                                                      : FILE_INVALID;
-    *ret = file_of_code(unit, code);
-    return code != FILE_INVALID;
-}
-
 /* Make the rows of a function: inside of its range, and each different from the one
- * before. This is not inlined, so that its loops have enough registers. */
-static __attribute__((noinline)) bool put_rows(unit_encoder *encoder,
-                                               const unit_functions *unit,
-                                               const unit_function *function,
-                                               gsym_function *ret) {
+ * before. */
+static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
+                     const unit_function *function, gsym_function *ret) {
     const gsym_line_row *row = unit_rows_of(unit, function);
     const gsym_line_row *end = row + function->row_count;
     uint64_t start = function->address, stop = start + function->size, last = 0;
-    gsym_line_row *rows, *at;
+    uint32_t row_file = NO_INDEX, code = FILE_INVALID, file = 0, last_line = 0;
+    uint64_t last_file = UINT64_MAX; /* no file has this number */
+    gsym_line_row *at;
     encoder->rows.count = 0;
     if (!LIST_RESERVE(encoder->rows, (size_t)function->row_count + 1)) return false;
-    rows = at = encoder->rows.items;
-    while (row < end) { /* for rows of one file */
-        uint32_t row_file = row->file, file;
-        bool is_known = file_of_rows(unit, row_file, &file);
-        /* A row of another file is no repetition: no line has this number. */
-        uint64_t last_line = at > rows && at[-1].file == file ? at[-1].line : UINT64_MAX;
-        do {
-            uint64_t address = row->address;
-            uint32_t line = row->line;
-            if (GSYM_UNLIKELY(!is_known)) {
-                dwarf_warn(encoder->warnings, GSYM_WARN_LINE_FILE_INDEX,
-                           function->die_offset, row_file);
-                continue;
-            }
-            if (GSYM_UNLIKELY(address >= stop)) continue;
-            if (GSYM_UNLIKELY(address < last)) {
-                dwarf_warn(encoder->warnings, GSYM_WARN_LINE_ORDER, function->die_offset,
-                           address);
-                end = row;
-                break;
-            }
-            if (GSYM_UNLIKELY(line == last_line)) continue;
-            last = address;
-            last_line = line;
-            *at++ = (gsym_line_row){address < start ? start : address, file, line};
-        } while (++row < end && row->file == row_file);
+    ret->rows = at = encoder->rows.items;
+    for (; row < end; ++row) {
+        if (row->file != row_file) {
+            row_file = row->file;
+            code = row_file < unit->file_codes.count ? unit->file_codes.items[row_file]
+                   : row_file == NO_FILE             ? FILE_NONE
+                                                     : FILE_INVALID;
+            file = file_of_code(unit, code);
+        }
+        if (GSYM_UNLIKELY(code == FILE_INVALID)) {
+            dwarf_warn(encoder->warnings, GSYM_WARN_LINE_FILE_INDEX, function->die_offset,
+                       row->file);
+            continue;
+        }
+        if (row->address >= stop) continue;
+        if (GSYM_UNLIKELY(row->address < last)) {
+            dwarf_warn(encoder->warnings, GSYM_WARN_LINE_ORDER, function->die_offset,
+                       row->address);
+            break;
+        }
+        if (file == last_file && row->line == last_line) continue;
+        last = row->address;
+        last_file = file;
+        last_line = row->line;
+        *at++ =
+            (gsym_line_row){row->address < start ? start : row->address, file, row->line};
     }
-    ret->rows = rows;
-    ret->row_count = (size_t)(at - rows);
+    ret->row_count = (size_t)(at - ret->rows);
     return true;
 }
 

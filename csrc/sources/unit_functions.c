@@ -114,7 +114,7 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
         bool is_asked;
         if (walk->functions.count - i > FUNCTIONS_AHEAD) {
             number_map_fetch(&joiner->name_map, source[FUNCTIONS_AHEAD].origin);
-            dwarf_unit_fetch(&joiner->unit, source[FUNCTIONS_AHEAD].origin);
+            dwarf_fetch_function(&joiner->resolver, &source[FUNCTIONS_AHEAD]);
         }
         if (!add_if_not_asked(result, joiner, source, &is_asked)) return false;
         if (!is_asked) continue;

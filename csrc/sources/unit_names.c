@@ -61,12 +61,14 @@ bool unit_resolve_names(unit_functions *result, unit_joiner *joiner) {
     resolved_name found[NAMES_AT_ONCE];
     for (size_t i = 0; i < result->names.count;) {
         size_t count = 0;
-        for (; i < result->names.count && count < NAMES_AT_ONCE; ++i)
-            if (is_waiting(&names[i])) {
-                dwarf_unit_fetch(&joiner->unit, names[i].text.key);
-                origins[count] = names[i].text.key;
-                waiting[count++] = &names[i];
-            }
+        for (; i < result->names.count && count < NAMES_AT_ONCE; ++i) {
+            size_t ahead = i + NAMES_AT_ONCE;
+            if (ahead < result->names.count && is_waiting(&names[ahead]))
+                dwarf_unit_fetch(&joiner->unit, names[ahead].text.key);
+            if (!is_waiting(&names[i])) continue;
+            origins[count] = names[i].text.key;
+            waiting[count++] = &names[i];
+        }
         if (!dwarf_resolve_names(&joiner->resolver, origins, count, found)) return false;
         for (size_t j = 0; j < count; ++j)
             *waiting[j] = (unit_name){found[j], hash_of(result, &found[j])};
@@ -78,7 +80,7 @@ bool unit_name_of_function(unit_functions *result, unit_joiner *joiner,
                            const walk_function *function, uint32_t *index_ret) {
     resolved_name name;
     /* Functions may share the name of an origin, but not a name in their own DIE. */
-    if (function->linkage_name.size == 0 && function->name.size == 0)
+    if (function->linkage_name_form == 0 && function->name_form == 0)
         return unit_name_of_origin(result, joiner, function->origin, index_ret);
     return dwarf_function_name(&joiner->resolver, function, &name) &&
            add_name(result, &name, index_ret);

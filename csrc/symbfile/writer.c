@@ -231,7 +231,7 @@ static uint8_t *put_pad_column(const gsym_symbfile_writer *writer, uint8_t *at,
     size = (size_t)(end - values);
     more = more_for_size(size);
     if (more > 0) memmove(values + more, values, size);
-    (void)put_uleb_unchecked(at, size);
+    (void)put_uleb_exact(at, size); /* values follow */
     return end + more;
 }
 
