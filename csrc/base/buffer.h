@@ -78,9 +78,9 @@ static inline uint8_t *put_uleb_exact(uint8_t *at, uint64_t value) {
 }
 
 /* Write a number at `at` without a check and return the position after it; the byte there
- * may be written, too. The caller has reserved MAX_LEB_SIZE bytes. For loops that write many
- * numbers: there is no branch on whether a number has one byte or two, which is hard to
- * predict. */
+ * may be written, too. The caller has reserved MAX_LEB_SIZE bytes. For loops that write
+ * many numbers: there is no branch on whether a number has one byte or two, which is hard
+ * to predict. */
 static inline uint8_t *put_uleb_unchecked(uint8_t *at, uint64_t value) {
     unsigned has_two = value >= 0x80;
     if (GSYM_UNLIKELY(value >= 1 << 14)) return put_uleb_exact(at, value);
