@@ -248,7 +248,7 @@ static void read_lines(printer *this, const uint8_t *data, size_t size) {
             this->sum += lines.count == 0 ? 0 : kinds[0] + values[0];
         if (succeeds(gsym_order_rows(kinds, lines.count, order, &error)) &&
             succeeds(gsym_take_rows(values, sizeof *values, lines.count, order,
-                                    lines.count, (size_t)i, taken, &error)))
+                                    lines.count, 0, taken, &error)))
             this->sum += lines.count == 0 ? 0 : taken[0];
     }
     gsym_line_keys_destroy(keys);
