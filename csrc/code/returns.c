@@ -3,7 +3,7 @@
  * Sources: Arm Architecture Reference Manual for A-profile architecture, F5.1 (A32, T32);
  * RISC-V Unprivileged ISA Specification, 2.5 and 16.4; z/Architecture Principles of
  * Operation, chapter 7; Power ISA, book I, 2.4; MIPS Architecture for Programmers,
- * volume II. */
+ * volume II; LoongArch Reference Manual, volume 1. */
 #include "code/calls.h"
 
 /* A call instruction: the `width` bytes that begin `back` bytes before the return address
@@ -13,6 +13,12 @@ typedef struct call_pattern {
     uint8_t back, width;
     uint32_t mask, value;
 } call_pattern;
+
+#define RISCV_CALLS(set)                                  \
+    {set, 4, 4, 0x00000dff, 0x000000ef},     /* jal ra, jal t0 */   \
+        {set, 4, 4, 0x00007dff, 0x000000e7}, /* jalr ra, jalr t0 */ \
+        {set, 4, 4, 0xffffffff, 0x00000073}, /* ecall */            \
+        {set, 2, 2, 0xf07f, 0x9002}          /* c.jalr */
 
 #define POWERPC_CALLS(set)                                   \
     {set, 4, 4, 0xfc000001, 0x48000001},     /* bl, bla */   \
@@ -38,10 +44,12 @@ static const call_pattern patterns[] = {
     {GSYM_INSTRUCTIONS_ARM, 4, 4, 0xd001f800, 0xc000f000},   /* Thumb: BLX */
     {GSYM_INSTRUCTIONS_ARM, 2, 2, 0xff87, 0x4780},           /* Thumb: BLX (register) */
     {GSYM_INSTRUCTIONS_ARM, 2, 2, 0xff00, 0xdf00},           /* Thumb: SVC */
-    {GSYM_INSTRUCTIONS_RISCV, 4, 4, 0x00000dff, 0x000000ef}, /* jal ra, jal t0 */
-    {GSYM_INSTRUCTIONS_RISCV, 4, 4, 0x00007dff, 0x000000e7}, /* jalr ra, jalr t0 */
-    {GSYM_INSTRUCTIONS_RISCV, 4, 4, 0xffffffff, 0x00000073}, /* ecall */
-    {GSYM_INSTRUCTIONS_RISCV, 2, 2, 0xf07f, 0x9002},         /* c.jalr */
+    RISCV_CALLS(GSYM_INSTRUCTIONS_RISCV),
+    RISCV_CALLS(GSYM_INSTRUCTIONS_RISCV32),
+    {GSYM_INSTRUCTIONS_RISCV32, 2, 2, 0xe003, 0x2001},           /* c.jal */
+    {GSYM_INSTRUCTIONS_LOONGARCH, 4, 4, 0xfc000000, 0x54000000}, /* bl */
+    {GSYM_INSTRUCTIONS_LOONGARCH, 4, 4, 0xfc00001f, 0x4c000001}, /* jirl $ra */
+    {GSYM_INSTRUCTIONS_LOONGARCH, 4, 4, 0xffff8000, 0x002b0000}, /* syscall */
     {GSYM_INSTRUCTIONS_S390, 6, 2, 0xff0f, 0xc005},          /* BRASL */
     {GSYM_INSTRUCTIONS_S390, 4, 2, 0xff0f, 0xa705},          /* BRAS */
     {GSYM_INSTRUCTIONS_S390, 4, 2, 0xff00, 0x4d00},          /* BAS */
@@ -90,12 +98,18 @@ static bool ends_with_aarch64_call(const uint8_t *bytes, size_t size) {
     return aarch64_instruction_size(&at, &is_call) == WORD && is_call;
 }
 
+/* The code before an address, or NULL. The lowest bit of an address of ARM says Thumb. */
+static const gsym_code *piece_before(const gsym_machine_code *code, uint64_t *address) {
+    if (code->set == GSYM_INSTRUCTIONS_ARM) *address &= ~(uint64_t)1;
+    return code_piece_at(code, *address - 1);
+}
+
 uint32_t gsym_code_is_known(const gsym_machine_code *code, uint64_t address) {
-    return code->set != GSYM_INSTRUCTIONS_OTHER && code_piece_at(code, address - 1) != NULL;
+    return code->set != GSYM_INSTRUCTIONS_OTHER && piece_before(code, &address) != NULL;
 }
 
 uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address) {
-    const gsym_code *piece = code_piece_at(code, address - 1);
+    const gsym_code *piece = piece_before(code, &address);
     size_t before;
     if (code->set == GSYM_INSTRUCTIONS_OTHER || piece == NULL) return true;
     before = (size_t)(address - piece->address);

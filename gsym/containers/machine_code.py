@@ -23,7 +23,9 @@ _INSTRUCTION_SETS = {
         (lib.GSYM_INSTRUCTIONS_X86_64, "x86_64 x86_64h"),
         (lib.GSYM_INSTRUCTIONS_AARCH64, "aarch64 aarch64_be arm64 arm64e arm64_32"),
         (lib.GSYM_INSTRUCTIONS_X86, "i386"),
-        (lib.GSYM_INSTRUCTIONS_RISCV, "riscv32 riscv64"),
+        (lib.GSYM_INSTRUCTIONS_RISCV, "riscv64"),
+        (lib.GSYM_INSTRUCTIONS_RISCV32, "riscv32"),
+        (lib.GSYM_INSTRUCTIONS_LOONGARCH, "loongarch32 loongarch64"),
         (lib.GSYM_INSTRUCTIONS_S390, "s390x"),
         (lib.GSYM_INSTRUCTIONS_POWERPC, "powerpc powerpc64 ppc ppc64"),
         (lib.GSYM_INSTRUCTIONS_POWERPC_LE, "powerpcle powerpc64le"),
@@ -56,6 +58,8 @@ class MachineCode:
         instructions = _INSTRUCTION_SETS.get(architecture, lib.GSYM_INSTRUCTIONS_OTHER)
         # whether its instructions can be decoded: those of x86-64, AArch64
         self.is_decoded: bool = instructions in _DECODED
+        # clears the bit of an address that says Thumb
+        self.mask: int = -2 if instructions == lib.GSYM_INSTRUCTIONS_ARM else -1
         # at one of so many addresses in code, or fewer, a call ends: at 1 to 3 % in
         # libraries of x86, at 2 to 11 % of other processors
         self.addresses_per_call: int = 32 if instructions in _X86 else 8

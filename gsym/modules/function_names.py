@@ -68,7 +68,7 @@ class FunctionNames:
             self._demangled = {}
             for function in function_ranges(self._reader):
                 shown = demangle(function.name)
-                names = {shown, shown.partition("(")[0]}
+                names = {shown, without_parameters(shown)}
                 if is_part(function.name):
                     names.add(spelling(function.name))
                 for each in names:
@@ -77,7 +77,19 @@ class FunctionNames:
         if found or "(" not in name:
             return found
         wanted = spelling(name)
-        overloads = self._demangled.get(name.partition("(")[0], ())
+        overloads = self._demangled.get(without_parameters(name), ())
         return [
             each for each in overloads if spelling(demangle(each.name)) == wanted
         ] or self._demangled.get(wanted, ())
+
+
+def without_parameters(name: str) -> str:
+    """A demangled name without its parameters, which are what it ends with."""
+    head, bracket, tail = name.rpartition(")")
+    if not bracket or tail[:1] not in {"", " "}:  # `f(int)@plt`, `main.(*T).run`
+        return name
+    depth, at = 1, len(head)
+    while depth and at:
+        at -= 1
+        depth += (head[at] == ")") - (head[at] == "(")
+    return head[:at]

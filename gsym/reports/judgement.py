@@ -96,14 +96,7 @@ class _Column(NamedTuple):
 
 
 class _Right(NamedTuple):
-    """A part of some lines that is a frame, and its reading.
-
-    Attributes:
-        start: The first character in the line.
-        end: The character after the last one.
-        reading: What it means.
-        column: What the module says of the reading, if it was asked.
-    """
+    """A part of some lines that is a frame, its reading, what the module says of it."""
 
     start: int
     end: int
@@ -288,7 +281,10 @@ class Judge:
                 place = _Place(at, name, module.reader.uuid or name, 0, 0)
                 for links in _links(reading, alike, places):
                     found = places.places(links)
-                    scores = _scores(frame, links, found, places)
+                    pluses: Sequence[int] = [frame.plus or 0] * len(links)
+                    if reading.plus >= 0:
+                        pluses = alike.column(reading.plus)
+                    scores = _scores(frame, links, pluses, found, places)
                     yield _Column(number, place, links, found, scores)
 
     def _module_of(self, reading: Reading) -> ModuleOfReport | None:
@@ -360,6 +356,7 @@ def _addresses(
 def _scores(
     frame: StackFrame,
     links: array[int],
+    pluses: Sequence[int],
     found: array[int],
     places: LinkAddresses,
 ) -> list[int | None]:
@@ -367,6 +364,12 @@ def _scores(
     is_named = frame.base == "symbol"
     score = (not frame.is_guess) * _IS_EXPLICIT + is_named * _NAMES_IT
     scores = [*map(_OF_PLACE[score].get, found)]
+    if frame.plus is not None and not frame.symbol:
+        several = zip(links, pluses, scores, strict=True)
+        for at, (link, plus, own) in enumerate(several):
+            if own is not None:
+                is_start = places.starts_function(link - plus)
+                scores[at] = own + (_NAMES_IT if is_start else _NAMES_OTHER)
     if frame.symbol and not is_named:
         of_name = {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}
         for at, (link, own) in enumerate(zip(links, scores, strict=True)):

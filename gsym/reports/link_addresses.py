@@ -119,16 +119,16 @@ class LinkAddresses:
 
     def addresses_of(self, frame: StackFrame, addresses: array[int]) -> array[int]:
         """The values of `address` for a frame, with each of these addresses."""
-        start = self._base
+        start, mask = self._base, self.code.mask
         if frame.base == "image":
-            return (
-                links_of([each + start for each in addresses]) if start else addresses
-            )
+            if start or mask != -1:
+                addresses = links_of([(each + start) & mask for each in addresses])
+            return addresses
         is_plain = frame.base in _LINKS and frame.plus is None and not self._is_moved
-        if is_plain and min(addresses, default=0) >= start:
+        if is_plain and mask == -1 and min(addresses, default=0) >= start:
             return addresses
         return links_of(
-            each
+            each & mask
             if is_plain and each >= start
             else self.address(frame._replace(address=each))
             for each in addresses
@@ -165,8 +165,17 @@ class LinkAddresses:
             return None
         return any(0 <= address - each.start <= each.size for each in found)
 
+    def starts_function(self, address: int) -> bool:
+        """Whether a function starts at a link-time address."""
+        found = self._reader.lookup(address) if address >= 0 else None
+        return found is not None and found.function.start == address
+
     def address(self, frame: StackFrame) -> int | None:
         """The link-time address of a frame, as in the report; None if unknown."""
+        found = self._address(frame)
+        return None if found is None else found & self.code.mask
+
+    def _address(self, frame: StackFrame) -> int | None:
         base, address = frame.base, frame.address
         if base == "symbol":
             return self._symbol_address(frame)

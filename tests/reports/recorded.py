@@ -924,9 +924,7 @@ RECORDED = (
         "leaf:101 - middle:200 main:300 -",
         reason="0xC0000005: Access violation",
     ),
-    Recorded(
-        "std-windows", "std::stacktrace", STD_WINDOWS, "leaf:101 middle:200 main:300"
-    ),
+    Recorded("std-windows", "addresses", STD_WINDOWS, "leaf:101 middle:200 main:300"),
     Recorded("std-gnu", "std::stacktrace", STD_GNU, "- -"),
     Recorded("std-llvm", "std::stacktrace", STD_LLVM, "- -"),
     Recorded("chromium", "Chromium stack", CHROMIUM, "leaf:102 middle:200"),
@@ -954,7 +952,7 @@ RECORDED = (
     ),
     Recorded("wasm", "WebAssembly", WASM, "- -"),
     Recorded("wasmtime", "WebAssembly", WASMTIME, "- -"),
-    Recorded("copied", "copied profile frames", COPIED, "middle:200 main:300"),
+    Recorded("copied", "addresses", COPIED, "middle:200 main:300"),
     Recorded("markup", "symbolizer markup", MARKUP, "leaf:101 middle:200"),
     Recorded(
         "request", "symbolication request", REQUEST, "leaf:101 middle:200 main:300", 2

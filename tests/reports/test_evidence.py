@@ -515,6 +515,13 @@ Pin:   {f.function}+{f.plus:#x} ({f.path})
 perf trace:                                        {f.function}+{f.plus:#x} ({f.path})
 Asterisk: # {n}: [{f.address:#x}] {f.path}({f.function}+{f.plus:#x}) [{f.address:#x}]
 GStreamer*: {f.function} ({f.path}:{f.address:#x})
+a title of a process*: {f.name}: joe db [local] IDLE({f.function}+{f.plus:#x}) [0x7f00]
+Chromium on Windows*: \t{f.function} [{f.address:#018X}+{f.plus}]
+madExcept*: {f.address:016x} +{f.plus:03x} {f.name} {f.function}
+DrMingw without names: {f.address:X} 000000000000 000000000001  {f.name}!{f.offset:#x}
+bpftrace, as perf does: \t{f.address:x} {f.function}(int)+{f.plus} ({f.path})
+Cray ATP*:   {f.function}@{f.address:#x}
+tabs of rsyslog: #011{f.path}(+{f.offset:#x}) [{f.address:#x}]
 Xen*: (XEN)    [<{f.address:016x}>] R {f.function}+{f.plus:#x}/0x99
 NetBSD: {f.function}() at {f.name}:{f.function}+{f.plus:#x}
 mdb: {f.name}`{f.function}+{f.plus:#x}(1, 2)
@@ -559,6 +566,65 @@ def suricata(stack: tuple[Place, ...]) -> str:
 
 
 TOOLS["Suricata"] = suricata, True
+
+
+def in_one_line(shape: str, head: str, between: str, tail: str) -> Writer:
+    """A text of one line, with a part of a shape for each frame."""
+    return lambda stack: head + between.join(shape.format(f=f) for f in stack) + tail
+
+
+def of_pprof(stack: tuple[Place, ...]) -> str:
+    """What `pprof -raw` prints: addresses with numbers of mappings."""
+    files = [each.path for each in images(stack)]
+    found = "".join(
+        f"  {at}: {each.address:#x} M={files.index(each.path) + 1}\n"
+        for at, each in enumerate(stack, 1)
+    )
+    places = "".join(
+        f"{at}: {each.base:#x}/{each.base + 0x5000:#x}/0x0 {each.path} "
+        f"{each.build_id}\n"
+        for at, each in enumerate(images(stack), 1)
+    )
+    return f"Samples:\nLocations\n{found}Mappings\n{places}"
+
+
+ELEMENT = '<frame address="{f.address:#x}" module="{f.path}" offset="{f.offset:#x}"/>'
+BACKTRACE = "{f.path}(+{f.offset:#x}) [{f.address:#x}]"
+SANITIZER = "    #1 {f.address:#x}  ({f.path}+{f.offset:#x})"
+LOKI = '[["17","'
+TOOLS |= {
+    "pprof": (of_pprof, False),
+    "XML in a line of a log": (
+        in_one_line(ELEMENT, "dump: <list>", "", "</list>\n"),
+        False,
+    ),
+    "a list of texts": (in_one_line(BACKTRACE, '{"lines": ["', '", "', '"]}\n'), False),
+    "Loki": (in_one_line(SANITIZER, LOKI, '"],["18","', '"]]\n'), False),
+    "lines of a text": (in_one_line(BACKTRACE, '{"text": "', r"\n\t", '"}\n'), False),
+    "HarmonyOS": (
+        document(
+            lambda stack: {
+                "frames": [
+                    {"file": f.path, "pc": f"{f.offset:016x}", "buildId": f.build_id}
+                    for f in stack
+                ]
+            }
+        ),
+        False,
+    ),
+    "MongoDB": (
+        document(
+            lambda stack: {
+                "backtrace": [
+                    {"a": f"{f.address:X}", "b": f"{f.base:X}", "o": f"{f.offset:X}"}
+                    for f in stack
+                ],
+                "somap": [{"b": f"{f.base:X}", "path": f.path} for f in images(stack)],
+            }
+        ),
+        False,
+    ),
+}
 
 
 def answers(report: Report) -> list[str]:

@@ -178,7 +178,9 @@ typedef enum gsym_instruction_set {
     GSYM_INSTRUCTIONS_POWERPC = 7,
     GSYM_INSTRUCTIONS_POWERPC_LE = 8,
     GSYM_INSTRUCTIONS_MIPS = 9,
-    GSYM_INSTRUCTIONS_MIPS_LE = 10
+    GSYM_INSTRUCTIONS_MIPS_LE = 10,
+    GSYM_INSTRUCTIONS_RISCV32 = 11, /* whose compressed code has one call more */
+    GSYM_INSTRUCTIONS_LOONGARCH = 12
 } gsym_instruction_set;
 
 /* All machine code of a binary. */

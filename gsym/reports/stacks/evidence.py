@@ -24,6 +24,7 @@ from gsym.records import NamedTuple
 from gsym.reports.stacks.tokens import (
     BARE,
     IS_WRITTEN_AS_ADDRESS,
+    KERNEL_ADDRESS,
     MAY_HAVE_ADDRESS,
     objects,
     tokens,
@@ -42,8 +43,11 @@ if TYPE_CHECKING:
 
 FORM = "addresses"
 KERNEL = "vmlinux"
+KERNEL_NAMES = frozenset({"kernel", "kernel.kallsyms", "kernel.vmlinux"})
+"""What tools call it, with brackets around or without."""
 
 _PAGE = 4096
+_IS_OF_KERNEL = regex(rf"{KERNEL_ADDRESS}(?!\w)|0x{KERNEL_ADDRESS}(?!\w)")
 _LEAST_START = 0x10000  # of a module in a process
 _MOST_SIZE = 1 << 32  # of a module
 _NEAR_LINES = 4  # before an address, which may name its module
@@ -196,6 +200,8 @@ class Line:
 
 def _module(path: str, identifier: str, text: str = "") -> StackModule:
     """A module that a line names, with the id that it has."""
+    if path.strip("[]") in KERNEL_NAMES:
+        path = KERNEL
     if identifier in path:
         return module_of_path(path)
     if "-" in identifier or f"<{identifier}>" in text:  # as Apple's tools do
@@ -296,6 +302,8 @@ class _Maker:
         self._around = around
         self._is_sure = [each.is_sure for each in part.mentions]
         self._usual: Sequence[int] = () if any(self._is_sure) else usual
+        # Modules with offsets of their own
+        self._taken = {each.module for each in part.offsets}
 
     def candidates(self) -> Iterator[Candidate]:
         """The candidates, in the order of their places."""
@@ -319,7 +327,8 @@ class _Maker:
             each = self._part.mentions[at]
             return not each.is_sure, each.start > place, abs(each.start - place)
 
-        order = sorted(range(len(self._is_sure)), key=distance)[:_MOST_MODULES]
+        others = (at for at in range(len(self._is_sure)) if at not in self._taken)
+        order = sorted(others, key=distance)[:_MOST_MODULES]
         found = [(self._mentioned(at), self._is_sure[at]) for at in order]
         found += [(each, True) for each in self._usual]
         if self._around.chosen is not None and not any(sure for _, sure in found):
@@ -366,10 +375,14 @@ class _Maker:
         return start
 
     def _of_base(self, offset: Offset, base: Number) -> Candidate | None:
+        # `[0x55d1c0ffe189+25]` may be 25 bytes after it, or inside its function.
+        several: list[tuple[int, int | None]] = []
+        for value in offset.values:
+            several += (base.value + value, None), (base.value, value)
         options = [
             placed
-            for value in offset.values
-            if (placed := self._placed(base.value + value, "", None)) is not None
+            for address, plus in several
+            if (placed := self._placed(address, "", plus)) is not None
         ]
         if may_be_start(base.value):
             options += (
@@ -411,6 +424,10 @@ class _Maker:
         are_only = is_placed and not NO_NUMBERS.search(self._part.text)
         is_beside = self._is_beside(number)
         is_near = number.is_prefixed or is_beside
+        if not options and _IS_OF_KERNEL.match(self._part.text, number.start):
+            kernel = self._around.stack.number(module_of_path(KERNEL))
+            found = _frame(kernel, number.value, "link", symbol, plus)
+            options.append(found._replace(is_guess=True))
         if not is_near and self._around.chosen is None:
             return self._made(number.start, number.end, options)  # any number
         for module, is_sure in self._modules(number.start):
@@ -421,9 +438,10 @@ class _Maker:
                 )
                 options.append(frame)
         made = self._made(number.start, number.end, options)
-        if made is not None and number.is_counter:
-            return *made[:2], made[2]._replace(is_counter=True)
-        return made
+        if made is None:
+            return None
+        is_counter, is_return = number.is_counter, number.is_link
+        return *made[:2], made[2]._replace(is_counter=is_counter, is_return=is_return)
 
     def _is_beside(self, number: Number) -> bool:
         """Whether a module is right after a number or before it: `0x1189 in ./app`."""

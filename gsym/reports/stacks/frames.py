@@ -90,14 +90,9 @@ _STACKTRACE_ANSWERED = regex(
 _STACKTRACE_LLVM = regex(
     rf"^\s*frame +{NUMBER}: (?P<shown>{ADDRESS}(?:: (?P<symbol>\S(?:.*\S)?))?)\s*$"
 )
-# Of Microsoft's library: `1> C:\src\app.cpp(12): app!main+0x1D`, `1> app!main+0x1D`
-_STACKTRACE_WINDOWS = regex(
-    rf"^\s*{NUMBER}> (?P<shown>(?:\S.*?\(\d+\): )?(?P<module>[\w.-]+)"
-    rf"(?:!(?P<symbol>\S.{{0,512}}?)\+(?P<plus>0x{HEX})|\+0x(?P<offset>{HEX})))\s*$"
-)
 # Chromium: `#1 0x55d2c7e3a1b5 (/opt/app/electron+0x1234)`
 _CHROMIUM = regex(
-    rf"#{NUMBER} {ADDRESS} (?P<shown>\((?P<module>[^()\s]+)\+{OFFSET}\))\s*$"
+    rf"#{NUMBER} {ADDRESS} (?P<shown>\((?P<module>[^()\s]+)\+{OFFSET}\))(?! \()"
 )
 # glog: `    @     0x55d2c7e3a1b5  main`, Abseil: `@ 0x55d2c7e3a1b5  1234  (unknown)`,
 # and before it `PC: @     0x55d2c7e3a1b5  (unknown)  raise`
@@ -144,9 +139,10 @@ _CUDA_HOST = regex(
 _IN_PARENTHESES = r"\([^()]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^()]*)*\)"
 _ANDROID = regex(
     rf"#{NUMBER} +pc +(?P<shown>(?:0x)?(?P<offset>{HEX})[ \t]+"
-    rf"(?P<module>\S+?)(?=\s|$|(?:{_IN_PARENTHESES}){{1,2}}\s*$)"
-    r"(?:.*\((?:BuildId: |(?=[0-9a-f]{32}))(?P<build_id>[0-9a-fA-F]{2,128})\))?"
-    r"(?:.*\S)?)\s*$"
+    rf"(?P<module>\S+?)(?=\s|$|(?:{_IN_PARENTHESES}){{1,2}}\s*$"
+    rf"|(?:{_IN_PARENTHESES})?\([0-9a-f]{{32,40}}\))"
+    rf"(?:(?:[ \t]?{_IN_PARENTHESES}){{0,4}}?[ \t]?\((?:BuildId: |(?=[0-9a-f]{{32}}))"
+    rf"(?P<build_id>[0-9a-fA-F]{{2,128}})\)|(?:[ \t]?{_IN_PARENTHESES}){{0,4}}))"
 )
 # `app[1]: segfault at 0 ip 000055d1c0ffe189 sp .. error 4 in app[55d1c0ffe000+1000]`,
 # newer: `in app[1189,55d1c0ffe000+1000]`; `traps: .. ip:55.. sp:.. error:0 in app[..]`
@@ -168,19 +164,15 @@ _KERNEL = regex(
     rf"/0x(?P<function_size>{HEX})"
     r"(?: \[(?P<module>[\w-]+)(?: (?P<build_id>[0-9a-f]{40}))?\])?)"
 )
-# SystemTap: ` 0x4005a6 : main+0x26/0x30 [/opt/app]`, ` 0x4005a6 [/opt/app+0x5a6/0x50]`
+# SystemTap: ` 0x4005a6 : main+0x26/0x30 [/opt/app]`
 _SYSTEMTAP = regex(
     rf"^\s*{ADDRESS} (?P<shown>: (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})/0x{HEX}"
     r" \[(?P<module>[^\[\]]+)\])"
 )
-_SYSTEMTAP_OFFSET = regex(
-    rf"^\s*{ADDRESS} (?P<shown>\[(?P<module>/[^\[\]+]+)\+{OFFSET}/0x{HEX}\])"
-)
-_RIP = regex(rf"(?:RIP|PC is at|pc :|epc :|NIP \[).{{0,64}}?{_KERNEL.pattern}")
+_RIP = regex(rf"(?:RIP|PC is at|pc :|epc *:|ERA:|NIP \[).{{0,64}}?{_KERNEL.pattern}")
 # ftrace: ` => do_syscall_64`, ` => /opt/app[+0x1189] <000055d1c0ffe189>`
 _FTRACE = regex(rf"^ =>\s+(?P<shown>(?P<module>/\S+)\[\+{OFFSET}\](?: <{HEX}>)?)")
 _FTRACE_NAME = regex(r"^ =>\s+(?P<shown>(?P<symbol>[A-Za-z_][\w.]*))\s*$")
-_FTRACE_ADDRESS = regex(rf"^ =>\s+(?P<shown><(?P<address>{HEX})>)")
 # systemd-coredump: `#1  0x00007f... n/a (libc.so.6 + 0x3d98a)`
 _COREDUMP = regex(
     rf"^[^#]*#(?P<number>\d{{1,6}})\s+0x(?P<address>{HEX}) (?P<shown>(?P<symbol>\S.*?) "
@@ -192,10 +184,6 @@ _STACKWALK_ANSWERED = regex(
     rf"^ ?{NUMBER}  "
     r"(?P<shown>[^\s!]+!(?P<symbol>.+? \[[^\[\]]+ : \d+ \+ 0x[0-9a-f]+\]))\s*$"
 )
-_STACKWALK_PLUS = regex(
-    rf"^ ?{NUMBER}  "
-    rf"(?P<shown>(?P<module>[^\s!]+)!(?P<symbol>\S.*?) \+ (?P<plus>0x{HEX}))\s*$"
-)
 # For machines: `0|1|libc.so.6||||0x29d90`
 _PIPES_FRAME = regex(
     rf"^\d{{1,6}}\|{NUMBER}\|(?P<shown>(?P<module>[^|]+)"
@@ -204,7 +192,8 @@ _PIPES_FRAME = regex(
 # Socorro: `1  xul.dll  mod@0x128a`, Mozilla: `#01: ???[/lib/libxul.so +0x1a2b3c]`
 _SOCORRO = regex(rf"^\s*{NUMBER}\s+(?:\S+\s+)*?(?P<shown>(?P<module>[^\s@]+)@{OFFSET})")
 _MOZILLA = regex(
-    rf"^[^#]*#{NUMBER}: (?:.*?[\s\[])?(?P<shown>(?P<module>[^\s\[]+) \+ ?{OFFSET})"
+    rf"^[^#]*#{NUMBER}: (?:.*?[\s\[])?"
+    rf"(?P<shown>(?P<module>(?!\()[^\s\[]+) \+ ?{OFFSET})"
 )
 # gdb: `#1  0x00005555555551a9 in ?? () from /lib/libfoo.so`, `#0  main () at a.c:5`
 _GDB = regex(
@@ -302,8 +291,6 @@ _PY_SPY = regex(
 _PY_SPY_FOLDED = regex(rf"(?:^|(?<=;))(?P<shown>{_PY_SPY_ADDRESS})(?=;| \d+\s*$)")
 # memray parse: `NATIVE_TRACE_INDEX ip=0x7f2cf2445249 index=2`, of adjusted addresses
 _MEMRAY = regex(rf"^NATIVE_(?:FRAME_ID|TRACE_INDEX) ip=(?P<shown>{ADDRESS}) index=")
-# Copied from the Firefox Profiler: `0x1a2b3c [libxul.so]`
-_COPIED = regex(rf"^\s*(?P<shown>{OFFSET} \[(?P<module>[^\[\]]+)\])\s*$")
 # heaptrack and samply: `0x55d1c0ffe189 in /opt/app`, `in /opt/app` after a function
 _IN_FILE = regex(
     rf"(?<!\+)(?<!\+ )(?P<shown>{ADDRESS}(?: in (?:\?\? )?|\s+)"
@@ -333,7 +320,6 @@ FRAMES = (
     FrameForm("std::stacktrace", "# ", _STACKTRACE, "none"),
     FrameForm("std::stacktrace", "# ", _STACKTRACE_ANSWERED, "none"),
     FrameForm("std::stacktrace", "frame ", _STACKTRACE_LLVM, "none"),
-    FrameForm("std::stacktrace", "> ", _STACKTRACE_WINDOWS, base="image"),
     FrameForm("compute-sanitizer", "+0x", _CUDA_DEVICE, "none"),
     FrameForm("compute-sanitizer", " Frame:", _CUDA_HOST, "all"),
     FrameForm("sanitizer", "+0x", _SANITIZER, "none"),
@@ -343,14 +329,11 @@ FRAMES = (
     FrameForm("kernel segfault line", " sp", _FAULT, "none"),
     FrameForm("ftrace", "=>", _FTRACE, base="executable"),
     FrameForm("ftrace", "=>", _FTRACE_NAME),
-    FrameForm("ftrace", "=>", _FTRACE_ADDRESS),
     FrameForm("systemd-coredump", " + 0x", _COREDUMP, base="image"),
     FrameForm("SystemTap", "/0x", _SYSTEMTAP),
-    FrameForm("SystemTap", "/0x", _SYSTEMTAP_OFFSET),
     FrameForm("kernel stack", "+0x", _RIP, "none", module="vmlinux"),
     FrameForm("kernel stack", "+0x", _KERNEL, "all", module="vmlinux"),
     FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_ANSWERED, "none"),
-    FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_PLUS),
     FrameForm("minidump-stackwalk", " + 0x", _STACKWALK, base="image"),
     FrameForm("minidump-stackwalk -m", "|", _PIPES_FRAME, base="image"),
     FrameForm("Socorro", "@0x", _SOCORRO, "none", base="image"),
@@ -374,13 +357,13 @@ FRAMES = (
     FrameForm(FOLDED, "0x", _PY_SPY_FOLDED, "before others", whole=_FOLDED_LINE),
     FrameForm("py-spy", "    ", _PY_SPY),
     FrameForm("memray", "NATIVE_", _MEMRAY, "none"),
-    FrameForm("copied profile frames", "0x", _COPIED, "none", base="image"),
     FrameForm("addresses in files", "0x", _IN_FILE),
 )
 
 BETWEEN = (
     # Of Go the function, of Rust the location, of Zig the source, of Java other frames
     regex(r"[jJAv]  \S"),
+    regex(r"\"\s*[\],}]|.*[\[:,]\s*\"\Z"),  # between texts in JSON
     regex(r"(?:created by )?[^\s:(]{1,512}\(.*\)\s*$"),
     regex(r"created by \S+"),
     regex(r"\s+at \S+:\d+(?::\d+)?\s*$"),

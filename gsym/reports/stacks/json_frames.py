@@ -57,20 +57,23 @@ _REGISTER_NAMES = {"fp": "x29", "lr": "x30"}
 # Keys, without their case, "_" and "-".
 _ADDRESS = regex(
     r"(?:instruction|return|absolute|code|frame|program)?(?:addr|address|counter)|ip|pc"
-    r"|[er]ip|instruction|instructionaddr(?:ess)?|(?:native)?pc|addressinprocess"
+    r"|[er]ip|instruction|instructionaddr(?:ess)?|(?:native)?pc|addressinprocess|a"
 )
 _OFFSET = regex(
     r"(?:rel|relative|module|image|library|binary|so|elf|file|dso|buildid)?"
     r"(?:off|offset|relativeaddress|reladdr|rva|relpc|relativepc)"
-    r"|offsetintobinarytextsegment|relative(?:addr|address)|rel(?:addr|pc)|moduleoffset"
+    r"|offsetintobinarytextsegment|relative(?:addr|address)|rel(?:addr|pc)"
+    r"|moduleoffset|o"
 )
 _BASE = regex(
     r"(?:module|image|load|binary|library|start|base|map|mapped|dso|segment|macho)?"
     r"(?:base|load|start|image|begin|mapping)?(?:addr|address|base|start|begin|at)"
-    r"|base|loadaddress|imageloadaddress"
+    r"|base|loadaddress|imageloadaddress|b"
 )
 _END = regex(r"(?:end|limit|last)(?:addr|address)?|(?:addr|address)?end")
 _SIZE = regex(r"(?:image|module|mem|memory|text)?(?:size|length)(?:ofimage)?")
+_DIGITS = regex(r"[0-9a-fA-F]{3,16}")
+_IS_DECIMAL = regex(r"(?!0{6})[0-9]+")
 _DEBUG_ID = regex(r"(?:debug|breakpad)id(?:entifier)?")
 _CODE_ID = regex(r"(?:code|build|gnubuild)id|(?:image|binary|module|macho)?uuid|id")
 _IS_NUMBER = regex(r"[0-9]{1,7}")  # of an element: ids have more digits
@@ -116,11 +119,31 @@ def _has_lists(value: Any, *keys: str) -> bool:
 def add_json_report(report: Any, stack: StackBuilder, region: _Find) -> None:
     """Parse decoded JSON of any form."""
     form = form_of(report)
+    _mark_hexadecimal(report)
     if form == _REQUEST:
         report = _stacks_of_request(report, stack)
     elif form == _VALGRIND:
         report = [_stacks_of_valgrind(each[_OF_VALGRIND]) for each in _several(report)]
     _Walk(stack, region, form).add(report)
+
+
+def _mark_hexadecimal(report: Any) -> None:
+    """Mark digits of a place as hexadecimal if others of their key have letters."""
+    found = [
+        (item, key)
+        for item in _objects(report)
+        for key, value in item.items()
+        if isinstance(value, str) and _DIGITS.fullmatch(value)
+    ]
+    keys = {key for item, key in found if not _IS_DECIMAL.fullmatch(item[key])}
+    places = {
+        key
+        for key in keys
+        if any(each.fullmatch(_key(key)) for each in (_ADDRESS, _OFFSET, _BASE, _END))
+    }
+    for item, key in found:
+        if key in places:
+            item[key] = f"0x{item[key]}"
 
 
 def _stacks_of_request(
@@ -143,7 +166,10 @@ def _stacks_of_request(
             else {}
             for each, code_id in zip(entries, code_ids, strict=True)
         ]
-        several = [list(filter(_is_place, as_list(each))) for each in job["stacks"]]
+        several = [
+            [each for each in as_list(frames) if _is_pair(each, int) and each[1] >= 0]
+            for frames in job["stacks"]
+        ]
         if several != job["stacks"]:
             stack.add_note("Frames that are not pairs of numbers are left out.")
         found[f"{title} modules"] = modules
@@ -194,10 +220,6 @@ def _several(value: Any) -> list[Any]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
-
-
-def _is_place(value: Any) -> bool:
-    return _is_pair(value, int) and value[1] >= 0
 
 
 def _is_pair(value: Any, kind: type) -> bool:
@@ -364,7 +386,9 @@ class _Walk:
         options: list[StackFrame] = []
         if module != NO_MODULE and offset is not None:
             options.append(StackFrame("", module, offset, "image"))
-        found = None if address is None else self._find(address)
+        found = None
+        if address is not None:
+            found = self._loaded.region(address) or self._region(address)
         if found is not None:
             options.append(StackFrame("", found.module, found.address, found.base))
         if address is not None and module != NO_MODULE and found is None:
@@ -406,9 +430,6 @@ class _Walk:
         known = self._by_name.get(file_name(name))
         return self._stack.number(module_of_path(name)) if known is None else known
 
-    def _find(self, address: int) -> Region | None:
-        return self._loaded.region(address) or self._region(address)
-
 
 def _registers(state: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """The registers of a thread, by the names that those of dumps have."""
@@ -426,12 +447,12 @@ def _identified(name: str, debug_id: str, code_id: str) -> StackModule:
     return module_of_ids(name, file_name(name), debug_id, code_id)
 
 
-def _objects(report: Any) -> Iterator[Mapping[str, Any]]:
+def _objects(report: Any) -> Iterator[dict[str, Any]]:
     """All objects in a value, in its order."""
     return (item for item, _ in _titled_objects(report, ""))
 
 
-def _titled_objects(report: Any, title: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _titled_objects(report: Any, title: str) -> Iterator[tuple[dict[str, Any], str]]:
     """All objects in a value with what they are called: their keys and indexes."""
     left = [(report, title)]
     while left:
@@ -444,7 +465,7 @@ def _titled_objects(report: Any, title: str) -> Iterator[tuple[Mapping[str, Any]
             left += [(item[at], f"{one} {at}") for at in reversed(range(len(item)))]
 
 
-def _lists(report: Any) -> Iterator[list[Mapping[str, Any]]]:
+def _lists(report: Any) -> Iterator[list[dict[str, Any]]]:
     """All lists of objects in the values of objects."""
     for item in _objects({"": report}):
         for value in item.values():
@@ -461,7 +482,7 @@ def _is_frame(item: Mapping[str, Any]) -> bool:
 
 def _frame_lists(
     report: Any,
-) -> Iterator[tuple[str, list[Mapping[str, Any]], Mapping[str, Any]]]:
+) -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any]]]:
     """Lists of frames, with their keys and the objects that have them.
 
     Frames may be nested: each has those that it called, or its callers.

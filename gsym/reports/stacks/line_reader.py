@@ -300,6 +300,7 @@ class LineReader:
             return None
         names = form.base, is_return, cut.text("symbol", line)
         frame = StackFrame("", number, 0, *names, may_be_exact=is_return)
+        frame = frame._replace(may_return=form.returns == "none")
         if self._is_weak(frame, form):
             return None
         return self._stack.pattern(frame, form.form, (cut.start, cut.end))
@@ -340,9 +341,11 @@ class LineReader:
         number = readings[0].frame.module
         is_first = number != NO_MODULE and not text[:start].strip()
         is_first = is_first and not _ID.fullmatch(text, start, end)
-        return any(several[0].frame.ordinal >= 0 for _, _, several in found.found) or (
-            is_first and self._stack.module(number).name in text[end:]
-        )
+        frames = [several[0].frame for _, _, several in found.found]
+        # Registers have no functions of modules that are beside them.
+        are_named = (each.base == "symbol" and not each.is_guess for each in frames)
+        is_known = any(each.ordinal >= 0 for each in frames) or any(are_named)
+        return is_known or (is_first and self._stack.module(number).name in text[end:])
 
     def _add_frames(
         self, line: str, shape: Shape, lines: Sequence[str], at: int
@@ -416,11 +419,6 @@ class LineReader:
             return frame
         return frame._replace(others=tuple(options), may_return=True, may_be_exact=True)
 
-    @property
-    def _is_placed(self) -> bool:
-        """Whether a number may be an address without a module beside it."""
-        return bool(self.images.loaded.regions or self._process or self._chosen)
-
     def _meaning(
         self, text: str, shape: Shape, lines: Sequence[str], at: int
     ) -> tuple[Meaning | None, Sequence[int]]:
@@ -432,7 +430,8 @@ class LineReader:
             several = [evidence.Line(own.text(it), own.first) for it, own in before]
             return evidence.modules_nearby(self._stack, several, self._after(lines, at))
 
-        if not self._is_placed and line.is_numbers:
+        is_placed = self.images.loaded.regions or self._process or self._chosen
+        if line.is_numbers and not is_placed:
             after = self._after(lines, at)
             is_near = after is None or after.is_numbers
             if is_near and all(own.first.is_numbers for _, own in before):
@@ -462,7 +461,8 @@ class LineReader:
         if is_return is None:
             is_return = ordinal > 0
         symbol = cut.text("symbol", plain)
-        plus = _plus(cut.text("plus", plain)) if "plus" in places else None
+        digits = cut.text("plus", plain)
+        plus = int(digits, 16 if digits[1:2] in {"x", "X"} else 10) if digits else None
         named = self._named(plain, cut)
         place: tuple[int, int, Base] | None = None
         if "offset" in places and named is not None:
@@ -555,7 +555,3 @@ def _may_place(lines: Sequence[str]) -> set[int]:
         return set()
     ends = [*accumulate(map(len, lines))]
     return {bisect_right(ends, at) for at in found}
-
-
-def _plus(digits: str) -> int:
-    return int(digits, 16) if digits.startswith(("0x", "0X")) else int(digits)

@@ -65,7 +65,9 @@ class _Log:
             self._modules.clear()
             self._images.clear()
         elif isinstance(element, parser.Module):
-            self._add_module(element)
+            if element.id not in self._modules and len(element.build_id) <= _LONGEST_ID:
+                named = module_of_build_id(element.name, element.build_id.hex())
+                self._modules[element.id] = self._stack.number(named)
         elif isinstance(element, parser.Mmap):
             module, end = self._modules[element.module], element.start + element.size
             self._images.add(Region(element.start, end, module, 0, element.address))
@@ -87,8 +89,3 @@ class _Log:
             linked = found.address + is_return
             frame = frame._replace(module=found.module, address=linked)
         self._stack.add_frame(frame, FORM, number)
-
-    def _add_module(self, element: parser.Module) -> None:
-        if element.id not in self._modules and len(element.build_id) <= _LONGEST_ID:
-            module = module_of_build_id(element.name, element.build_id.hex())
-            self._modules[element.id] = self._stack.number(module)

@@ -14,6 +14,7 @@ from gsym.memory.stack_parts import (
     module_of_uuid,
 )
 from gsym.model import UINT64_MAX
+from gsym.reports.stacks import evidence
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
 
     from gsym.memory.loaded import Loaded
     from gsym.memory.stack_parts import Base, StackBuilder, StackModule
-    from gsym.reports.stacks import evidence
     from gsym.reports.stacks.line_forms import ImageForm
     from gsym.reports.stacks.shapes import Shape
 
 _MOST_DISTANCE = 1 << 30  # of a segment from the start of its image
-_KERNEL_NAMES = frozenset({"[kernel.kallsyms]", "[kernel]", "kernel"})
 
 
 class PlacedImages:
@@ -180,8 +179,8 @@ def hex_number(digits: str | None) -> int:
 
 def _module(groups: Mapping[str, str], usual: str) -> StackModule | None:
     path = groups.get("module", "").strip() or usual
-    if path in _KERNEL_NAMES:
-        path = "vmlinux"
+    if path.strip("[]") in evidence.KERNEL_NAMES:
+        path = evidence.KERNEL
     if build_id := groups.get("build_id"):
         return module_of_build_id(path, build_id)
     if uuid := groups.get("uuid"):

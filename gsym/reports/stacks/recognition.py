@@ -69,9 +69,11 @@ def parse_report(  # noqa: PLR0913 - independent keywords
     report = decode_document(text) if document is None else document
     stack = StackBuilder(limits)
     if report is not None:
-        parsed = _parse_document(report, text, stack)
-        if parsed is not None:
-            return parsed
+        from gsym.reports.stacks import browser_profile
+
+        if browser_profile.is_browser_profile(report):
+            browser_profile.add_browser_profile(report, text, stack)
+            return stack.finish(PROFILE)
     mapped = maps.splitlines() if isinstance(maps, str) else ()
     reader = _reader(stack, chosen, maps, load_addresses)
     if report is not None:
@@ -129,16 +131,6 @@ def _reader(
     for path, start in load_addresses.items():
         reader.images.place(module_of_path(path), start)
     return reader
-
-
-def _parse_document(report: Any, text: str, stack: StackBuilder) -> ParsedReport | None:
-    """Parse decoded JSON; None if it is not of a known form."""
-    from gsym.reports.stacks import browser_profile
-
-    if browser_profile.is_browser_profile(report):
-        browser_profile.add_browser_profile(report, text, stack)
-        return stack.finish(PROFILE)
-    return None
 
 
 def _lines(text: str, limit: int) -> tuple[list[str], str]:

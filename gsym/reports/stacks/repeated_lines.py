@@ -359,7 +359,7 @@ class RepeatedLines:
         for start, end, frame in candidates(
             Line(text, first).parts, self._around, near
         ):
-            of_caller = is_return or frame.ordinal > 0
+            of_caller = is_return or frame.is_return or frame.ordinal > 0
             own = frame._replace(
                 is_return=of_caller, may_be_exact=True, may_return=True, others=()
             )

@@ -280,7 +280,8 @@ class Shapes:
         known = [*map(re.escape, (*hints - {_PREFIX}, *BREAKS))]
         if self._takes_bare:
             known.append(BARE.pattern)
-        known.append(r"^\s|\(|created by| from:|^[jJAv]  ")  # in lines between frames
+        # in lines between frames
+        known.append(r"^\s|\(|created by| from:|^[jJAv]  |^\"|[\[:,]\s*\"$")
         search = re.compile("|".join(known)).search
 
         def may_have_frame(line: str) -> bool:

@@ -19,8 +19,11 @@ MAY_HAVE_ADDRESS = regex(
 )
 """Found in each line that has an address or an offset."""
 
+KERNEL_ADDRESS = r"(?:[fF]{4}[0-9a-fA-F]{4}|[9cC]0000000)[0-9a-fA-F]{8}"
+"""An address of the Linux kernel of 64 bits; of LoongArch and PowerPC, too."""
+
 IS_WRITTEN_AS_ADDRESS = regex(
-    r"0[xX][0-9a-fA-F]|[0-9a-fA-F]{8}`|\$[0-9A-F]{8}"
+    rf"0[xX][0-9a-fA-F]|[0-9a-fA-F]{{8}}`|\$[0-9A-F]{{8}}|(?<!\w){KERNEL_ADDRESS}(?!\w)"
     # No zone after a time.
     r"|(?<!:\d\d)(?<!:\d\d )(?<!:\d\d\.\d{3})(?<!:\d\d\.\d{6})\+ ?[0-9a-fA-F]"
     r"|(?<![\w.=-])[0-9a-fA-F]{8,16}[\s(\[]{1,16}(?:in |at |from )?[(\[]?"
@@ -32,13 +35,17 @@ IS_WRITTEN_AS_ADDRESS = regex(
 BARE = regex(r"(?<![\w.$])[0-9a-fA-F]{6,16}(?!\w)")
 """A number that may be anything."""
 
-BREAKS = frozenset({r"\r\n", r"\n", "#012", "\r"})
-"""Line ends as other programs write them within a line."""
+BREAKS = frozenset({r"\r\n", r"\n", "#012", "\r", r"\t", "#011"})
+"""Line ends, and tabs after them, as other programs write them within a line."""
 
 _LINE_BREAK = regex(r"(\\r\\n|\\n|#012)")
+_TAB = regex(r"\\t|#011")
+_IS_JSON = regex(r"[\[{]\s*\"|\"\s*:\s*\"")
+_TEXT = regex(r"(?<=[\[:,])(\s*\")((?:[^\"\\]|\\.)*)(?=\"\s*(?:[\],}]|$))")
 _RETURN = regex(r"(\r(?!\n|$))")
 _DRIVE = regex(r"(?<![\w])[A-Za-z]:\\(?!\\)")
-_OBJECT = regex(r"[{}]+")
+_OBJECT = regex(r"(?=[{}]+)(?<![{}])")
+_ELEMENT = regex(r"(?<=/>)|(?<=>)(?=\s*<[\w:.-]+>\s*<\w)")
 _PLUS = regex(
     r"\+ ?(?P<value>0[xX][0-9a-fA-F]{1,16}|[0-9a-fA-F]{1,16})(?![\w.])"
     r"(?:/(?P<size>0x[0-9a-fA-F]{1,8}))?"
@@ -79,6 +86,8 @@ _GUESSES = (
     regex(rf"- ?0x[0-9a-fA-F]{{6,16}}[ \t]{{1,8}}\+?{_WORD}"),  # after a range
     # The C library takes the title of a process for its file: `redis-server *:6379(`.
     regex(rf"(?<![\w/\\.]){_WORD}(?=(?: \*:\d{{1,5}}| )?\((?:[\w.]+)?\+0x|\(\) ?\[)"),
+    # The same of PostgreSQL: `postgres: user database [local] SELECT(`.
+    regex(rf"^\s*{_WORD}(?=: [^()]{{1,512}}\([\w.]*\+0x[0-9a-f]{{1,16}}\) \[0x)"),
     regex(rf"(?<![\w/\\.]){_WORD}(?=: \S[^()]{{0,512}}(?:\([^()]{{0,512}}\))? \(\+0x)"),
     regex(
         r"\b(?:module|image|library|object|binary|application|program|file)"
@@ -102,11 +111,11 @@ _ID = regex(
 # Of a path with blanks: ` App/Contents/My App`, and no words after a path
 _REST_OF_PATH = regex(r"(?=.*\w[/\\])(?: [^\s()\[\]<>=/\\][^\s()\[\]<>=]*)+\s*$")
 _HEX = r"(?:0[xX])?([0-9a-fA-F]{8}`[0-9a-fA-F]{8}|[0-9a-fA-F]{6,16})"
-_TO = r"[ \t]*(?:-|\.\.|to|:)[ \t]*"
+_TO = r"[ \t]*(?:[-:/]|\.\.|to)[ \t]*"
 _RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|(?<=000)[ \t]+){_HEX}(?!\w)")
 _MAY_BE_RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|[ \t]+){_HEX}(?!\w)")
 _MODE = regex(r"(?<![\w-])[r-][w-][xs-][\w-]?[ \t]+(?:0x)?([0-9a-fA-F]{1,16})\s")
-_BEFORE = regex(r"([\w/]+)\)?[ \t]*[:=]?[ \t]*[(\[<\"'@]*[ \t]*$")
+_BEFORE = regex(r"([\w/]+)\)?(?!@)[ \t]*[:=]?[ \t]*[(\[<\"'@]*[ \t]*$")
 # Registers whose contents are no code address that a stack has.
 _REGISTER = regex(
     r"[er]?[abcd]x|[er]?[sd]il?|[er]?[sb]p|[rxwqdvf]\d{1,2}|[astk]\d{1,2}|fp|gp|tp|ssp"
@@ -115,7 +124,8 @@ _REGISTER = regex(
     r"|thread|size|bias|gsbase|fsbase",
     re.IGNORECASE,
 )
-_COUNTER = frozenset({"pc", "rip", "eip", "epc", "nip", "psw", "at", "counter"})
+_COUNTER = frozenset({"pc", "rip", "eip", "epc", "nip", "psw", "at", "counter", "era"})
+_LINK = frozenset({"lr", "ra"})  # registers with a return address
 _NO_NAME = regex(r"(?:\?+|<[\w ]+>|\((?:null|unknown)\)|\[unknown\]|n/a)$")
 _OF_MODULE = regex(r"[!`@]|:(?!:)")  # between a module and its function
 # `main.c:12`, and a time, after which the time zone is.
@@ -130,6 +140,7 @@ _ENDS_NAME = frozenset("\"'|;,=\t")
 # Of Icinga: `libfoo.so: app::run() (+0x1d)`
 _BESIDE_NAME = regex(r": (?P<name>[^\s:]\S*(?: \S+)?) \($")
 _LONGEST_NAME = 2_048
+_LEAST = 0x100  # bytes of a module
 _MOST_BESIDE = 256  # characters before an offset in brackets
 _new = tuple.__new__
 
@@ -179,6 +190,11 @@ class Number(NamedTuple):
     def is_counter(self) -> bool:
         """Whether the line says that it is the program counter."""
         return any(each in _COUNTER for each in self.word.split("/"))
+
+    @property
+    def is_link(self) -> bool:
+        """Whether the line says that it is a return address."""
+        return self.word in _LINK
 
 
 class Offset(NamedTuple):
@@ -265,9 +281,8 @@ class Tokens(NamedTuple):
         at = _MODE.search(self.text, found.end())
         after = (each for each in self.mentions if each.start >= found.end())
         mention = next(after, self.mentions[0])
-        return (
-            (mention, start, end, int(at[1], 16) if at else 0) if start < end else None
-        )
+        place = int(at[1], 16) if at else 0
+        return (mention, start, end, place) if end - start >= _LEAST else None
 
     def whole_path(self, mention: Mention) -> str:
         """The path of a module that a line places; blanks belong to the last one."""
@@ -293,28 +308,41 @@ class Tokens(NamedTuple):
 def pieces(lines: Sequence[str]) -> Sequence[str]:
     """Lines, cut where other programs wrote several as one, and what is between."""
     text = "".join(lines)
-    if "#012" not in text and "\\n" not in text and "\r" not in text:
+    if not any(each in text for each in ("#01", "\\", "\r", '"')):
         return lines
     return [piece for line in lines for piece in _pieces(line)]
 
 
 def _pieces(line: str) -> Iterator[str]:
     for part in _RETURN.split(line) if "\r" in line else (line,):
-        if "#012" in part or ("\\n" in part and not _DRIVE.search(part)):
-            yield from _LINE_BREAK.split(part)
-        else:
-            yield part
+        at = 0
+        for found in _TEXT.finditer(part) if _IS_JSON.search(part) else ():
+            if " " in found[2] and MAY_HAVE_ADDRESS.search(found[2]):
+                yield part[at : found.end(1)]
+                yield from _lines(found[2])
+                at = found.end()
+        yield from _lines(part[at:])
+
+
+def _lines(part: str) -> Iterator[str]:
+    if "#01" in part or ("\\" in part and not _DRIVE.search(part)):
+        several = _LINE_BREAK.split(part)
+        for piece in several if several[-1] else several[:-1]:
+            at = 0
+            while found := _TAB.match(piece, at):
+                at = found.end()
+                yield found[0]
+            yield piece[at:]
+    else:
+        yield part
 
 
 def objects(line: str) -> Iterator[tuple[int, str]]:
-    """The parts of a line with their places: each object of JSON is one."""
-    if '{"' not in line:
-        yield 0, line
-        return
+    """The parts of a line with their places: an object of JSON, an element of XML."""
     at = 0
-    for brace in _OBJECT.finditer(line):
-        yield at, line[at : brace.start()]
-        at = brace.start()
+    for found in (_OBJECT if '{"' in line else _ELEMENT).finditer(line):
+        yield at, line[at : found.start()]
+        at = found.start()
     yield at, line[at:]
 
 
