@@ -473,13 +473,14 @@ static void search_die(const name_resolver *resolver, bool is_plain, name_search
     __builtin_prefetch(known_names_slot(&resolver->known, search->key));
 }
 
-/* Take a name that is known, or prefetch its bytes. */
+/* Take a name that is known, or prefetch its bytes. Long names are left to
+ * dwarf_resolve_name(), which spends their limit in the order of the calls, whichever of
+ * them are known to this worker. */
 static void search_known(const name_resolver *resolver, const name_search *search,
                          resolved_name *ret) {
     const dwarf_bytes *strings = &resolver->unit->input->sections[GSYM_DEBUG_STR];
     const known_name *known = known_names_slot(&resolver->known, search->key);
-    if (known->key == search->key &&
-        cursor_spend_name(resolver->unit->long_names, known->size))
+    if (known->key == search->key && known->size <= NAME_SIZE)
         *ret = (resolved_name){.size = known->size, .strp = known->strp,
                                .hash = known->hash};
     else if (search->raw < strings->size)
@@ -489,7 +490,6 @@ static void search_known(const name_resolver *resolver, const name_search *searc
 bool dwarf_resolve_names(name_resolver *resolver, const uint64_t *offsets, size_t count,
                          resolved_name *ret) {
     bool is_plain = !dwarf_language_has_scopes(resolver->unit->language);
-    const dwarf_unit *unit = resolver->unit;
     name_search searches[NAMES_AT_ONCE];
     for (size_t i = 0; i < count; ++i) {
         searches[i] = (name_search){.offset = offsets[i]};
@@ -504,8 +504,7 @@ bool dwarf_resolve_names(name_resolver *resolver, const uint64_t *offsets, size_
         dwarf_string name = {"", 0};
         if (ret[i].size > 0) continue;
         if (searches[i].key != 0)
-            name = dwarf_long_string_value(unit, DW_FORM_strp, searches[i].raw,
-                                           unit->long_names);
+            name = dwarf_string_value(resolver->unit, DW_FORM_strp, searches[i].raw);
         if (name.size > 0)
             ret[i] = (resolved_name){.bytes = name.bytes, .size = name.size,
                                      .key = searches[i].key};

@@ -207,18 +207,13 @@ static bool open_unit(unit_joiner *joiner, const unit_source *source) {
 /* Visit the DIEs of the unit that was opened, or of a piece of it. */
 static bool walk_source(unit_joiner *joiner, const unit_source *source, unit_walk *walk) {
     bool is_piece = source->cut_count > 0;
-    joiner->long_names = LIMIT_OF(DIE_NAMES, joiner->unit.header->end -
-                                                 joiner->unit.header->offset);
-    joiner->unit.long_names = &joiner->long_names;
     walk->max_functions = PART_FUNCTIONS;
     return dwarf_walk_unit(walk, &joiner->unit, is_piece ? source->from : 0,
                            is_piece ? source->to : UINT64_MAX, joiner->warnings);
 }
 
 bool unit_walk_ahead(unit_joiner *joiner, const unit_source *source, piece_walk *ahead) {
-    bool is_done = open_unit(joiner, source) && walk_source(joiner, source, &ahead->walk);
-    ahead->long_names = joiner->long_names;
-    return is_done;
+    return open_unit(joiner, source) && walk_source(joiner, source, &ahead->walk);
 }
 
 /* Go on with a walk that was made ahead. */
@@ -226,8 +221,6 @@ static void take_walk(unit_joiner *joiner, piece_walk *ahead) {
     unit_walk_deinit(&joiner->walk);
     joiner->walk = ahead->walk;
     ahead->walk = (unit_walk){0};
-    joiner->long_names = ahead->long_names;
-    joiner->unit.long_names = &joiner->long_names;
 }
 
 static bool read_lines(unit_functions *result, unit_joiner *joiner) {
@@ -323,6 +316,9 @@ static bool read_source(unit_functions *result, unit_joiner *joiner,
         return true;
     if (joiner->is_rest && !ranges_append(&joiner->covered, source->covered)) return false;
     if (!read_lines(result, joiner)) return false;
+    joiner->long_names = LIMIT_OF(DIE_NAMES, joiner->unit.header->end -
+                                                 joiner->unit.header->offset);
+    joiner->unit.long_names = &joiner->long_names;
     joiner->resolver.unit = &joiner->unit;
     joiner->resolver.walk = &joiner->walk;
     joiner->resolver.cuts = source->cuts;

@@ -19,7 +19,6 @@
 /* The walk over a piece that was made before the piece is read. */
 typedef struct piece_walk {
     unit_walk walk;
-    uint64_t long_names; /* what the walk left of this limit of the piece */
     bool is_begun, is_done;
 } piece_walk;
 

@@ -11,7 +11,7 @@ import gsym
 from gsym.conversion.report import LIMIT_REACHED
 from tests.conversions import convert_bytes, describe, words
 from tests.inputs.dies import Die, Raw, Ref
-from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf import Dwarf, Unit
 from tests.inputs.dwarf_constants import At, Form, Lang, Tag
 from tests.inputs.elf import Symbol, code_section, elf_of
 from tests.inputs.line_program import File, LineProgram, sequence
@@ -95,6 +95,30 @@ def test_long_names_that_share_their_end_have_a_limit(
     most = 2 * (1 << 18) + (len(sections[".debug_info"]) << 10)
     assert most - 2 * size < sum(map(len, names)) <= most
     assert converted.report.warnings[LIMIT] == 2 * count - len(names)
+
+
+def test_long_names_of_calls_spend_their_limit_in_their_order(tmp_path: Path) -> None:
+    """Also if one of them is known from an earlier unit, as "second" is."""
+    first, second = (name * 50_000 for name in ("first ", "second"))
+
+    def unit_of_calls(start: int, *names: str) -> Unit:
+        origins = [
+            Die(Tag.subprogram, {At.name: Form.strp(name)}, label=f"{start} {number}")
+            for number, name in enumerate(names)
+        ]
+        calls = [
+            inlined(Ref(f"{start} {number}"), (start + number, start + number + 1))
+            for number in range(len(names))
+        ]
+        outer = function("f", start, start + 8, *calls)
+        return unit(*origins, outer, version=4, language=Lang.C99)
+
+    image = program(unit_of_calls(0x1000, second), unit_of_calls(0x1100, first, second))
+    converted = convert_bytes(tmp_path, image)
+    trees = [info.inline for info in converted.functions if info.inline is not None]
+    calls = [call.name for tree in trees for call in tree.children]
+    assert calls == [second, first, ""]
+    assert converted.report.warnings[LIMIT] == 1
 
 
 def test_an_empty_linkage_name_lends_nothing_to_the_next_one(tmp_path: Path) -> None:
