@@ -24,13 +24,17 @@ else:
         """The names of a module."""
 
         def __init__(self, name: str) -> None:
-            self.__name__ = name
+            self.__dict__["__name__"] = name
 
         def __getattr__(self, name: str) -> Any:
             """Import the module; keep what it has by this name, to be found at once."""
-            value = getattr(__import__(self.__name__), name)
-            setattr(self, name, value)
+            value = self.__dict__[name] = getattr(__import__(self.__name__), name)
             return value
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Set it in the module, whose functions read it, as `tempfile.tempdir`."""
+            setattr(__import__(self.__name__), name, value)
+            self.__dict__[name] = value
 
     collections = _Module("collections")
     hashlib = _Module("hashlib")

@@ -239,7 +239,7 @@ def read_debug_id(text: str) -> str:
         is_sound = False
     is_plain = digits.isascii() and digits.isalnum()
     if not is_sound or not is_plain or len(age) > _MAX_AGE_DIGITS:
-        raise ValueError(f"'{text}' is not a debug id")
+        raise ValueError(f"'{text[:80]}' is not a debug id")
     return guid.upper() + (age.lower().lstrip("0") or _NO_AGE)
 
 

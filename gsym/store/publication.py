@@ -280,7 +280,7 @@ def published_folder(store: str, slot: str) -> str | None:
 
 
 def leftovers(store: str, shelf: str) -> Iterator[str]:
-    """The paths of abandoned folders of a shelf without a link."""
+    """The paths of abandoned folders of a shelf whose modules were not published."""
     for name in layout.names_in(shelf):
         path = os.path.join(shelf, name)
         # In this order: a process publishes a folder, then releases it.
@@ -288,37 +288,36 @@ def leftovers(store: str, shelf: str) -> Iterator[str]:
             not _is_published(store, path)
             and locking.is_abandoned(path)
             and not _is_published(store, path)
+            and _lost_module(store, path) is None
         ):
             yield path
 
 
 def lost_modules(store: str) -> list[Entry]:
     """The modules whose links were followed or left out by a copy, the newest last."""
-    found = []
-    for shelf in layout.shelves_in(store):
-        for name in layout.names_in(shelf):
-            folder = os.path.join(shelf, name)
-            if _is_lost(store, folder):
-                with suppress(FormatError, FileNotFoundError):
-                    entry = read_entry(folder)
-                    if layout.size_of(entry) == entry.size:
-                        found.append(entry)
+    found = [
+        module
+        for shelf in layout.shelves_in(store)
+        for name in layout.names_in(shelf)
+        if (module := _lost_module(store, os.path.join(shelf, name)))
+    ]
     # A newer module of a slot has replaced the others.
     found.sort(key=lambda each: each.added)
     return list({each.slot: each for each in found}.values())
 
 
-def _is_lost(store: str, folder: str) -> bool:
-    """Whether no link leads to a folder, whose module was published."""
+def _lost_module(store: str, folder: str) -> Entry | None:
+    """The module in a folder that was published and has no link; None of others."""
     mark = os.path.join(folder, _UNPUBLISHED)
     link = os.path.join(store, layout.link_of_slot(layout.slot_of_folder(folder)))
     # The mark becomes the link, or is made before the link is removed.
-    return (
-        not os.path.lexists(mark)
-        and not os.path.islink(link)
-        and not os.path.lexists(mark)
-        and locking.is_abandoned(folder)
-    )
+    has_link = os.path.lexists(mark) or os.path.islink(link) or os.path.lexists(mark)
+    if not has_link and locking.is_abandoned(folder):
+        with suppress(FormatError, FileNotFoundError):
+            entry = read_entry(folder)
+            if layout.size_of(entry) == entry.size:
+                return entry
+    return None
 
 
 def restore_lost(store: str) -> list[Entry]:
@@ -327,7 +326,7 @@ def restore_lost(store: str) -> list[Entry]:
     for entry in lost:
         with swap_lock(store, entry.slot):
             # Another process may have published it, or removed it.
-            if _is_lost(store, entry.folder):
+            if _lost_module(store, entry.folder) is not None:
                 if layout.is_copy(store, entry.slot):
                     _bury(store, os.path.join(store, layout.link_of_slot(entry.slot)))
                 _swap(store, entry, read_aliases(entry.folder))
@@ -464,8 +463,9 @@ def _joined(best: Entry, other: Entry, *, is_same: bool) -> Entry:
 
 
 def _is_published(store: str, folder: str) -> bool:
-    found = published_folder(store, layout.slot_of_folder(folder))
-    return found == os.path.normpath(folder)
+    """Whether a link leads to a folder, or a copy of a module is in its place."""
+    slot, path = layout.slot_of_folder(folder), os.path.normpath(folder)
+    return layout.is_copy(store, slot) or published_folder(store, slot) == path
 
 
 def remove_left(store: str, path: str) -> bool:

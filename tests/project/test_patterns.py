@@ -6,18 +6,19 @@ import copy
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 import gsym
-from gsym import patterns
+from gsym import lazy, patterns
 
 ROOT = Path(gsym.__file__).parent
 # Where all are compiled at once.
 IMPORT_ALL = """
 import importlib, re, sys
-from gsym import patterns
+from gsym import lazy, patterns
 compiled = []
 def regex(*given):
     compiled.append(re.compile(*given))
@@ -60,3 +61,13 @@ def test_it_does_what_a_compiled_one_does(pattern: str, flags: int, text: str) -
     assert copy.copy(lazy).pattern == pattern
     with pytest.raises(AttributeError, match="nothing"):
         lazy.nothing  # type: ignore[attr-defined] # noqa: B018
+
+
+def test_what_is_set_in_a_module_imported_late_is_set_in_the_module(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As where a confined process may write.
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(lazy.tempfile, "tempdir", "/of/the/process")
+    assert tempfile.gettempdir() == "/of/the/process"
+    assert lazy.tempfile.tempdir == "/of/the/process"

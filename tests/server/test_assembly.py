@@ -216,6 +216,7 @@ def test_the_amount_of_code_is_limited(
         ({"startAddress": "0x" + "1" * 17}, "startAddress is not a 0x number"),
         ({"size": "0xzz"}, "size is not a 0x number"),
         ({"debugId": "xyz"}, "not a debug id"),
+        ({"debugId": "1" * 100_000}, "1' is not a debug id"),
         ({"debugId": ""}, "debugId or codeId"),
         ({"continueUntilFunctionEnd": 1}, "Couldn't parse request"),
     ],
@@ -226,6 +227,7 @@ def test_a_faulty_request_is_refused(
     answer = asm.post({**module.request(START, 12), **change}, "/asm/v1")
     assert answer.status == 400
     assert title in answer.title
+    assert len(answer.title) < 200
 
 
 @pytest.mark.parametrize("start", ["0xffffffffffffffff", "0xffff", "0x0"])

@@ -294,7 +294,10 @@ def test_a_store_copied_with_its_links_followed_answers_and_is_mended(
         copy.get(by_code)
     arguments = ["store", "verify", "--store", copy.path]
     assert main(arguments) == 1
-    assert "copied with its links followed" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert (said.out.count("copied with its links followed"), said.err) == (3, "")
+    # It goes on to what was made of aliases.
+    assert said.out.count("not a link, and not part of a store") == len(before) - 3
     if mend == "verify":
         assert main([*arguments, "--repair"]) == 0
     elif mend == "gc":
@@ -339,6 +342,25 @@ def test_a_store_copied_without_its_links_is_mended(
         assert put(copy, 1).outcome == "kept"
     assert links(copy) == before
     assert set(findings(copy).values()) <= {"unused files"}
+
+
+def test_an_added_module_does_not_displace_one_that_lost_its_link(
+    store: Store,
+) -> None:
+    # As a repair leaves the store that was killed after the first module.
+    entries = [put(store, number).entry for number in (1, 2)]
+    before = links(store)
+    lost = folder_of(entries[1])
+    for each in before:
+        if Path(store.path, each).resolve().is_relative_to(lost):
+            Path(store.path, each).unlink()
+    added = put(store, 3).entry
+    assert folder_of(added).parent == lost.parent
+    list(verify_store(store, repair=True))
+    assert before < links(store)
+    assert {each.identity for each in store.entries()} == {
+        each.identity for each in (*entries, added)
+    }
 
 
 CALLS = ("rename", "replace", "symlink", "unlink", "mkdir", "rmdir")
