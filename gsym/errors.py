@@ -124,8 +124,11 @@ class ClosedError(GsymError, ValueError):
     """The reader or creator was used after it was closed."""
 
 
-class Naming:
-    """Lets an error of a call that has only the descriptor of a file name the file."""
+class ErrorsOf:
+    """Names a file in the errors of a `with` block that name none.
+
+    Calls that have only the descriptor of a file, or its bytes, raise such errors.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -136,6 +139,8 @@ class Naming:
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         if isinstance(error, OSError) and error.filename is None:
             error.filename = self._path
+        if isinstance(error, (FormatError, UnsupportedError)) and error.path is None:
+            error.path = self._path
 
 
 def reason_of(error: Exception) -> str:

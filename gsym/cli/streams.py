@@ -11,7 +11,7 @@ import sys
 from itertools import chain
 
 from gsym.cli.terminal import standard_input
-from gsym.errors import FormatError, Naming
+from gsym.errors import ErrorsOf, FormatError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def log_pieces(paths: Sequence[str]) -> Iterator[bytes]:
     """
     for path in paths or ("-",):
         if path != "-":
-            with Naming(path), open(path, "rb", buffering=0) as file:
+            with ErrorsOf(path), open(path, "rb", buffering=0) as file:
                 yield from _pieces_of(file.fileno(), path)
         else:
             yield from _pieces_of(standard_input().fileno(), "standard input")

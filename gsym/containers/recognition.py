@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.errors import FormatError, Naming, UnsupportedError
+from gsym.errors import ErrorsOf, FormatError, UnsupportedError
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -172,7 +172,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 def recognise_file(path: str) -> str:
     """The kind of the file at *path*, as `recognise` names it."""
-    with Naming(path), open(path, "rb", buffering=0) as file:
+    with ErrorsOf(path), open(path, "rb", buffering=0) as file:
         return recognise(file.read(HEAD_SIZE))
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from contextlib import contextmanager
 
 from gsym.containers.recognition import TRACE_MAGICS
-from gsym.errors import FormatError, GsymError, Naming, UnsupportedError
+from gsym.errors import ErrorsOf, FormatError, GsymError
 from gsym.fxt.recognition import HEAD_SIZE, inflated_head, is_trace
 from gsym.lazy import shutil, tempfile
 from gsym.profiles.foreign import require_known_name, require_known_text
@@ -18,7 +17,6 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import TracebackType
     from typing import Any
 
@@ -70,8 +68,7 @@ class RepeatableInput:
         if self._stream is not None and self.path != STANDARD_INPUT:
             self._stream.close()
         if isinstance(error, GsymError) and copy is not None and error.path == copy:
-            renamed = type(error)(error.reason, path=self.name, offset=error.offset)
-            raise renamed from error
+            error.path = self.name
 
     @property
     def is_pipe(self) -> bool:
@@ -87,7 +84,7 @@ class RepeatableInput:
         if self.source() is self:
             head = self._head = self._head or self._stream.read(HEAD_SIZE)
         else:
-            with Naming(self.name), open(self.file(), "rb") as file:
+            with ErrorsOf(self.name), open(self.file(), "rb") as file:
                 head = file.read(HEAD_SIZE)
         if not head:
             raise FormatError("the file is empty", path=self.name, offset=0)
@@ -180,7 +177,7 @@ def read_profile(
         module, _, function = _READERS[kind].partition(".")
         # A format is imported when it is read: some need packages that others do not.
         read = getattr(_module(module), function)
-        with errors_named(name):
+        with ErrorsOf(name):
             made: Profile = read(name, options)
         made.name_processes()
         if any(os.path.isabs(mapping.path) for mapping in made.mappings):
@@ -228,14 +225,3 @@ KINDS = tuple(_READERS)
 def _module(name: str) -> Any:
     # `importlib` imports `warnings`.
     return __import__(f"gsym.profiles.{name}", fromlist=("*",))
-
-
-@contextmanager
-def errors_named(name: str) -> Iterator[None]:
-    """Errors of a `with` block in no named file are in this one."""
-    try:
-        yield
-    except (FormatError, UnsupportedError) as error:
-        if error.path is not None:
-            raise
-        raise type(error)(error.reason, path=name, offset=error.offset) from None

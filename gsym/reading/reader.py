@@ -12,7 +12,7 @@ from _thread import allocate_lock
 
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib, uuid_bytes
-from gsym.errors import ClosedError, FormatError, Naming, UuidMismatchError
+from gsym.errors import ClosedError, ErrorsOf, FormatError, UuidMismatchError
 from gsym.model import (
     FunctionInfo,
     FunctionRange,
@@ -79,7 +79,7 @@ def read_contents(path: str, *, copy: bool) -> tuple[mmap | bytes, os.stat_resul
     from mmap import ACCESS_READ, mmap
     from os import fstat
 
-    with Naming(path), FileIO(path) as file:
+    with ErrorsOf(path), FileIO(path) as file:
         status = fstat(file.fileno())
         if not copy:
             try:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from gsym.errors import FormatError
+from gsym.errors import ErrorsOf, FormatError
 from gsym.profiles import perf_data
 from gsym.profiles.model import SAMPLES, Thread, ValueType
-from gsym.profiles.opening import ProfileOptions, errors_named, read_profile
+from gsym.profiles.opening import ProfileOptions, read_profile
 from gsym.profiles.perf_data import read_perf_data
 from tests.inputs import perf_data as p
 
@@ -40,7 +40,7 @@ both_orders = pytest.mark.parametrize("byteorder", ["little", "big"])
 def read(folder: Path, data: bytes) -> Profile:
     path = folder / "perf.data"
     path.write_bytes(data)
-    with errors_named(str(path)):
+    with ErrorsOf(str(path)):
         return read_perf_data(str(path), ProfileOptions())
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.errors import FormatError
+from gsym.errors import ErrorsOf, FormatError
 from gsym.profiles import perf_script
 from gsym.profiles.input_bytes import MOST_CHARACTERS, lines_of
 from gsym.profiles.model import (
@@ -21,7 +21,7 @@ from gsym.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.profiles.opening import ProfileOptions, errors_named, read_profile
+from gsym.profiles.opening import ProfileOptions, read_profile
 from gsym.profiles.perf_script import (
     profile_of_lines,
     read_build_ids,
@@ -188,7 +188,7 @@ def test_unrecognized_lines_are_reported_as_losses() -> None:
 def test_a_text_without_samples_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "perf.txt"
     path.write_text("no sample\n")
-    with pytest.raises(FormatError) as caught, errors_named(str(path)):
+    with pytest.raises(FormatError) as caught, ErrorsOf(str(path)):
         read_perf_script(str(path), ProfileOptions())
     assert caught.value.path == str(path)
     assert caught.value.reason == "no perf sample found"

@@ -11,7 +11,7 @@ from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, print_lines, warn
 from gsym.cli.verbs import trace_options, trace_profile
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS, open_profile_modules
-from gsym.errors import LimitError
+from gsym.errors import ErrorsOf, LimitError
 from gsym.fxt.chrome_json import ChromeJson
 from gsym.fxt.decoder import KINDS
 from gsym.fxt.writer import FLUSH_SIZE, Encoder
@@ -19,7 +19,6 @@ from gsym.modules.finder import open_store
 from gsym.profiles.fxt_input import SAMPLE_KINDS
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import TIME, Profile, resolution
-from gsym.profiles.opening import errors_named
 from gsym.profiles.outputs import FORMS, form_of, write_form
 from gsym.profiles.sample_events import sample_events
 from gsym.profiles.symbolizing import note_assumed, set_debug_ids
@@ -282,7 +281,7 @@ def _symbolize_in_place(
     from gsym.profiles.pprof import symbolize_pprof
 
     modules, binaries = open_profile_modules(values)
-    with errors_named(source.name):
+    with ErrorsOf(source.name):
         return symbolize_pprof(
             read_inflated(source.path),
             modules,

@@ -11,7 +11,7 @@ from gsym.cli.terminal import warn
 from gsym.cli.verbs.module_options import FILES, open_profile_modules
 from gsym.cli.verbs.trace_options import read_selection
 from gsym.conditions import Selection
-from gsym.errors import GsymError
+from gsym.errors import ErrorsOf, GsymError
 from gsym.profiles import opening
 from gsym.profiles.model import TIME, Profile
 from gsym.profiles.perf_layout import layout_of
@@ -65,7 +65,7 @@ class ProfileInput:
             return opening.read_profile(self.path, self._options())
         from gsym.profiles.fxt_input import fxt_profile
 
-        with opening.errors_named(self.name):
+        with ErrorsOf(self.name):
             profile = fxt_profile(self.trace.records, takes_durations=takes_durations)
         self.has_samples = profile.value_types != (TIME,)
         return profile
