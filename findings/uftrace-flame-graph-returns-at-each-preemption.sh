@@ -6,8 +6,8 @@
 # Seen: `leaf` has next to nothing, and most of the time is missing. By default uftrace also
 #   records when a thread is pre-empted and when it goes on. The latter takes the innermost
 #   function off the stack of the graph: the time up to the next preemption is its caller's,
-#   then that of the caller's caller, and after as many preemptions as there are frames it
-#   is nowhere, and later calls have no callers: after milliseconds on a busy machine. With
+#   then that of the caller's caller. After as many preemptions as there are frames, which takes
+#   milliseconds on a busy machine, it is nowhere, and later calls have no callers. With
 #   --no-sched the same recording has all of the time in `leaf`.
 # Versions: uftrace 0.13 (Debian 12).
 # Source: seen.

@@ -67,7 +67,8 @@ static inline void buffer_put_uint(buffer *out, uint64_t value, unsigned size) {
 
 enum { MAX_LEB_SIZE = 10 };
 
-/* Write a number at `at` and return the position after it. */
+/* Write a number at `at`, and nothing behind it, and return the position after it. The
+ * caller has reserved MAX_LEB_SIZE bytes. */
 static inline uint8_t *put_uleb_exact(uint8_t *at, uint64_t value) {
     while (value >= 0x80) {
         *at++ = (uint8_t)(value | 0x80);
@@ -77,10 +78,9 @@ static inline uint8_t *put_uleb_exact(uint8_t *at, uint64_t value) {
     return at;
 }
 
-/* Write a number at `at` without a check and return the position after it; the byte there
- * may be written, too. The caller has reserved MAX_LEB_SIZE bytes. For loops that write
- * many numbers: there is no branch on whether a number has one byte or two, which is hard
- * to predict. */
+/* Write a number as put_uleb_exact() does, but perhaps also the byte after it. This saves a
+ * branch on whether the number has one byte or two, which is hard to predict in loops that
+ * write many numbers. */
 static inline uint8_t *put_uleb_unchecked(uint8_t *at, uint64_t value) {
     unsigned has_two = value >= 0x80;
     if (GSYM_UNLIKELY(value >= 1 << 14)) return put_uleb_exact(at, value);
@@ -89,6 +89,7 @@ static inline uint8_t *put_uleb_unchecked(uint8_t *at, uint64_t value) {
     return at + 1 + has_two;
 }
 
+/* Write a signed number as put_uleb_unchecked() does. */
 static inline uint8_t *put_sleb_unchecked(uint8_t *at, int64_t value) {
     unsigned has_two = value < -0x40 || value >= 0x40;
     if (GSYM_LIKELY(value >= -(1 << 13) && value < 1 << 13)) {

@@ -30,13 +30,13 @@ static inline uint64_t add_lane(uint64_t hash, uint64_t lane) {
 }
 
 /* The lanes are four variables and not an array, so that they stay in registers. */
-static uint64_t hash_stripes(const uint8_t *at, size_t count, bool is_mapped) {
+static uint64_t hash_stripes(const uint8_t *at, size_t count, bool releases) {
     uint64_t a = PRIME_1 + PRIME_2, b = PRIME_2, c = 0, d = 0 - PRIME_1, hash;
-    const uint8_t *end = at + count * STRIPE_SIZE, *kept = at;
+    const uint8_t *end = at + count * STRIPE_SIZE, *first = at;
     for (; at < end; at += STRIPE_SIZE) {
-        if (is_mapped && (size_t)(at - kept) >= PAGES_DROP_SIZE) {
-            pages_release(kept, (size_t)(at - kept));
-            kept = at;
+        if (releases && (size_t)(at - first) >= PAGES_DROP_SIZE) {
+            pages_release(first, (size_t)(at - first));
+            first = at;
         }
         a = next_round(a, load64(at));
         b = next_round(b, load64(at + 8));
@@ -47,10 +47,10 @@ static uint64_t hash_stripes(const uint8_t *at, size_t count, bool is_mapped) {
     return add_lane(add_lane(add_lane(add_lane(hash, a), b), c), d);
 }
 
-uint64_t xxh64(const uint8_t *bytes, size_t size, bool is_mapped) {
+static uint64_t hash_bytes(const uint8_t *bytes, size_t size, bool releases) {
     const uint8_t *at = bytes, *end = bytes + size;
     size_t stripes = size / STRIPE_SIZE;
-    uint64_t hash = stripes > 0 ? hash_stripes(at, stripes, is_mapped) : PRIME_5;
+    uint64_t hash = stripes > 0 ? hash_stripes(at, stripes, releases) : PRIME_5;
     at += stripes * STRIPE_SIZE;
     hash += size;
     for (; end - at >= 8; at += 8)
@@ -66,6 +66,10 @@ uint64_t xxh64(const uint8_t *bytes, size_t size, bool is_mapped) {
     return hash ^ hash >> 32;
 }
 
-uint64_t gsym_xxh64(const uint8_t *bytes, size_t size) {
-    return xxh64(bytes, size, false);
+uint64_t xxh64(const uint8_t *bytes, size_t size) { return hash_bytes(bytes, size, false); }
+
+uint64_t xxh64_released(const uint8_t *bytes, size_t size) {
+    return hash_bytes(bytes, size, true);
 }
+
+uint64_t gsym_xxh64(const uint8_t *bytes, size_t size) { return xxh64(bytes, size); }

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-/* Return the checksum. With `is_mapped`, the bytes are of a mapped file, and their pages
- * are given back. */
-uint64_t xxh64(const uint8_t *bytes, size_t size, bool is_mapped);
+uint64_t xxh64(const uint8_t *bytes, size_t size);
+/* The same of bytes in a mapped file, whose pages are released as they are hashed. */
+uint64_t xxh64_released(const uint8_t *bytes, size_t size);
 
 #endif

@@ -332,7 +332,7 @@ static void put_out_sharing(creator_output *output, const string_table *strings)
     start_padded(output, SHARING_ALIGNMENT);
     buffer_put_u32(small, GSYM_SHARING_MAGIC);
     buffer_put_u32(small, GSYM_SHARING_XXH64);
-    buffer_put_u64(small, xxh64(strings->shared, strings->shared_size, false));
+    buffer_put_u64(small, xxh64(strings->shared, strings->shared_size));
     buffer_put_u64(small, strings->shared_strp);
     buffer_put_u64(small, strings->shared_size);
     put_out_piece(output, small->bytes, small->size);

@@ -236,8 +236,7 @@ static bool read_header(dwarf_line_table *table, line_header *header, cursor *c,
 
 typedef struct line_state {
     uint64_t address;
-    uint64_t place; /* the line above 32 bits with the file, so that both are compared and
-                       stored at once */
+    uint64_t place; /* place_of() the present file and line */
     uint32_t op_index;
     bool is_descending;
     gsym_line_row *sequence; /* first row of the present sequence */
@@ -261,11 +260,12 @@ typedef struct line_run {
     uint32_t call;           /* the innermost call of the next row, as in of_rows */
 } line_run;
 
+/* Join file and line in one number, so that both are compared and stored at once. */
 static inline uint64_t place_of(uint32_t file, uint32_t line) {
     return (uint64_t)line << 32 | file;
 }
 
-/* The last place is that of no row: a file of this number is in no table. */
+/* No row has the last place: no table has a file with this number. */
 static line_state begin_sequence(gsym_line_row *rows) {
     return (line_state){.place = place_of(1, 1),
                         .sequence = rows,

@@ -204,7 +204,7 @@ static gsym_status open_shared_strings(gsym_image *image, const extent *strings,
         return gsym_fail(error, GSYM_E_UNSUPPORTED, strings->offset - GSYM_SHARING_SIZE,
                          "unknown checksum %" PRIu32 " of shared strings", kind);
     if (!is_inside(shared_offset, header->shared_size, image->available) ||
-        xxh64(image->data + shared_offset, (size_t)header->shared_size, false) != checksum)
+        xxh64(image->data + shared_offset, (size_t)header->shared_size) != checksum)
         return gsym_fail(error, GSYM_E_FORMAT, shared_offset,
                          "string table changed, embed again");
     return GSYM_OK;

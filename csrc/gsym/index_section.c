@@ -52,7 +52,7 @@ bool index_section_open(const uint8_t *data, uint64_t end, size_t head_size,
         (version != VERSION_WITHOUT_STARTS && !has_starts) || size < TRAILER_SIZE ||
         size > end || head_size > end - size || starts > size - TRAILER_SIZE ||
         num_addresses > (size - TRAILER_SIZE - starts) / TABLE_ENTRY_SIZE ||
-        xxh64(data, head_size, false) != checksum)
+        xxh64(data, head_size) != checksum)
         return false;
     *section_ret = (index_section){.bytes = data + (end - size),
                                    .size = (size_t)size,
@@ -122,7 +122,7 @@ void index_section_end(buffer *out, uint32_t num_addresses, bool has_starts) {
 }
 
 void index_section_identify(buffer *out, const uint8_t *head, size_t head_size) {
-    uint64_t checksum = xxh64(head, head_size, false);
+    uint64_t checksum = xxh64(head, head_size);
     if (out->failed) return;
     if (out->swap) checksum = __builtin_bswap64(checksum);
     memcpy(out->bytes + out->size - CHECKSUM_FROM_END, &checksum, sizeof checksum);

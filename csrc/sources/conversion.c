@@ -70,8 +70,8 @@ struct gsym_conversion {
     sync_gate gate;
     uint32_t next_worker;
     size_t next_unit; /* the next one to be read, but for large ones */
-    size_t large_end; /* the large unit that was taken last ends here; 0: none was */
-    size_t searched; /* no large unit before it is to be taken */
+    size_t large_end; /* the index after the large unit that was taken last; 0: none was */
+    size_t searched; /* the first unit that was not yet looked at for being large */
     size_t next_interned; /* the unit for which the ordered step comes next */
     bool is_interning;
     bool is_stopped;
@@ -479,9 +479,9 @@ static bool read_unit(gsym_conversion *conversion, conversion_worker *worker,
     return unit_functions_read(unit, &worker->joiner, &source, unit_index);
 }
 
-/* Return the next unit to be read; called with the gate held. It is a large one of those
- * that can be parked, unless the one before it has not had its turn, or no other unit could
- * be read meanwhile. */
+/* Return the next unit to be read; called with the gate held. It is the next large one that
+ * can be parked, if the large one before it has had its turn and other units can be read
+ * meanwhile. */
 static size_t choose_unit(gsym_conversion *conversion) {
     size_t end = conversion->next_interned + conversion->result_count;
     size_t *searched = &conversion->searched, next = conversion->next_unit++;

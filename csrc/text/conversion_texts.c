@@ -131,14 +131,18 @@ static void put_debug_id(gsym_text *text, const uint8_t *id, size_t size,
     buffer_put(&text->out, "0", 2);
 }
 
-/* The hash of the hashes of all sections with code. Pages of the file are given back, also
+/* Put the hash of the hashes of all sections with code. Release all pages of the file, also
  * those that were read before. */
 static gsym_status put_code_hash(gsym_text *text, const gsym_object *object,
                                  gsym_error *error) {
     buffer hashes = {0};
     gsym_status status = GSYM_OK;
     char digits[MAX_HEX_SIZE + 1];
-    if (object->is_file_mapping) pages_release(object->data, object->size);
+    uint64_t (*hash)(const uint8_t *, size_t) = xxh64;
+    if (object->is_file_mapping) {
+        pages_release(object->data, object->size);
+        hash = xxh64_released;
+    }
     for (uint32_t i = 0; status == GSYM_OK && i < object->header.section_count; ++i) {
         gsym_object_section section = {0};
         uint64_t size;
@@ -150,13 +154,11 @@ static gsym_status put_code_hash(gsym_text *text, const gsym_object *object,
             status = gsym_fail(error, GSYM_E_FORMAT, section.offset,
                                "a section exceeds the file");
         else
-            put_le64(&hashes, xxh64(object->data + section.offset, (size_t)size,
-                                    object->is_file_mapping));
+            put_le64(&hashes, hash(object->data + section.offset, (size_t)size));
     }
     if (status == GSYM_OK && hashes.failed) status = gsym_fail_memory(error);
     if (status == GSYM_OK && hashes.size > 0) {
-        snprintf(digits, sizeof digits, "%016" PRIx64,
-                 xxh64(hashes.bytes, hashes.size, false));
+        snprintf(digits, sizeof digits, "%016" PRIx64, xxh64(hashes.bytes, hashes.size));
         put_field(text, "code_hash", digits, MAX_HEX_SIZE);
     }
     buffer_deinit(&hashes);

@@ -47,7 +47,7 @@ _DIRECTORY = Struct("<III")  # kind, size, offset
 _THREADS, _MODULES, _MEMORY, _EXCEPTION, _SYSTEM = 3, 4, 5, 6, 7
 _MEMORY_64, _THREAD_NAMES = 9, 24
 _COMMAND, _MAPS = 0x47670006, 0x47670009  # files of /proc/PID
-_CRASHPAD = 0x43500001  # what Crashpad says of the modules
+_CRASHPAD_INFO = 0x43500001
 _COUNT, _COUNT_64 = Struct("<I"), Struct("<QQ")
 _THREAD = Struct("<I20xQIIII")  # id; stack: start, size, offset; context: size, offset
 _MODULE = Struct("<QI4xII52xII24x")  # base, size, time stamp, name, CodeView record
@@ -55,7 +55,7 @@ _MEMORY_PART, _MEMORY_PART_64 = Struct("<QII"), Struct("<QQ")
 # Thread; code, flags, address, number of parameters, the first two of them; context.
 _EXCEPTION_RECORD = Struct("<I4xII8xQI4xQQ104xII")
 _INFORMATION_AT, _INFORMATION_END = 40, 160  # the parameters
-_PROCESS = 0xFFFFFFFF  # the number of the sender; its user is above
+_PID_MASK = 0xFFFFFFFF  # of si_pid; si_uid is in the bits above
 _NEGATIVE = 1 << 31  # a signal that a program sent
 _LLDB_MARK = 0x4C4C4442  # in the flags: a text is in the place of the parameters
 _THREAD_NAME = Struct("<IQ")
@@ -349,9 +349,10 @@ class _Minidump:
                 reason = said.removeprefix("signal ") or reason
             elif 0 < flags < _NEGATIVE:
                 reason = describe(Cause(code, flags, address))
-            elif not flags and address and self._stream(_CRASHPAD):
-                # si_pid has the place of si_addr. Old writers have no si_code.
-                reason = describe(Cause(code, flags, 0, address & _PROCESS))
+            elif not flags and address and self._stream(_CRASHPAD_INFO):
+                # Crashpad copies si_addr, which shares its bytes with si_pid and
+                # si_uid. Other writers that leave the flags 0 do not know si_code.
+                reason = describe(Cause(code, flags, 0, address & _PID_MASK))
             elif not flags:
                 reason += where
         elif self._platform in _APPLE:

@@ -97,7 +97,7 @@ _LINES: Mapping[str, str] = {
         "a profile of GHC; type: ghc-prof-flamegraph {}"
     ),
     r"JOB \"": "a heap profile of GHC; type: hp2ps {}, or eventlog2html",
-    r"-+BEGIN MICRODUMP|W/google-breakpad": ("a microdump; type: gsym symbolicate {}"),
+    r"-+BEGIN MICRODUMP|W/google-breakpad": "a microdump; type: gsym symbolicate {}",
     r"# ?(?:Flat profile|@ \d+ callchains)|Flat profile:": (
         "a report of gprof or pmcstat; "
         "type: gprof2dot {}, or for pmcstat: stackcollapse-pmc.pl"

@@ -324,7 +324,7 @@ def _facts(alike: AlikeLines, columns: Sequence[_Column]) -> Iterator[Iterable[o
     for one, other in combinations(columns, 2):
         if one.place.build == other.place.build and one.links != other.links:
             yield [
-                -_NEAR <= first - second <= _NEAR and first < NO_LINK > second
+                -_NEAR <= first - second <= _NEAR and max(first, second) < NO_LINK
                 for first, second in zip(one.links, other.links, strict=True)
             ]
     for (before, *_), (after, *_) in combinations(alike.pattern.readings, 2):
