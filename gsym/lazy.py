@@ -1,6 +1,8 @@
 """Modules of the standard library that are imported when they are first used.
 
 Each takes longer to import than many commands take to work, and most use none of them.
+Files import these modules from here, not inside functions: each file then lists at its
+head what it uses, and each module stands in it once.
 """
 # ruff: noqa: PLC0414 - the modules are exported
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 else:
 
     class _Module:
-        """The names of a module."""
+        """Stands for a module until it is used."""
 
         def __init__(self, name: str) -> None:
             self.__dict__["__name__"] = name

@@ -8,6 +8,8 @@ KiB, MiB, GiB and TiB, are powers of 1024. So `500000`, `500K`, `1.5GB`, `1gib` 
 
 from __future__ import annotations
 
+from gsym.lazy import re
+
 DECIMAL_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "KB"))
 BINARY_UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -35,8 +37,6 @@ def read_size(text: str) -> int:
     Raises:
         ValueError: It is not a size.
     """
-    import re
-
     if re.fullmatch(r"0[xX][0-9A-Fa-f]{1,24}|0[oO][0-7]{1,24}|0[bB][01]{1,99}", text):
         return int(text, 0)
     joined = re.sub(r"(?<=[0-9]) (?=[A-Za-z])", "", text)
@@ -89,7 +89,5 @@ def read_duration(text: str, unit: str) -> int:
 
 def _number_and_unit(text: str) -> tuple[str, str, str]:
     """Digits before and after the point, and the unit; "" for what is not a number."""
-    import re
-
     found = re.fullmatch(r"([0-9]{1,24})(?:\.([0-9]{1,24}))?([A-Za-z]*)", text)
     return (found[1], found[2] or "", found[3]) if found else ("", "", "")

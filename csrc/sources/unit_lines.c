@@ -3,7 +3,7 @@
 
 /* Whether a range in which no row starts is not code of the unit: padding that aligns the
  * next function, or outside of the unit's ranges although these contain `row`, the address
- * of the row before it. Ranges that lack the row, too, as in strict DWARF 2, say nothing. */
+ * of the row before it. Ranges that lack the row too, as in strict DWARF 2, say nothing. */
 static bool is_of_others(unit_joiner *joiner, uint64_t row, gsym_range range,
                          bool *is_ret) {
     const range_list *own = &joiner->own_ranges;

@@ -12,6 +12,7 @@ from typing import Any
 from gsym.arrow.rows import pa
 from gsym.cache import FileStamp, stamp_at
 from gsym.errors import FormatError, UnsupportedError, first_line
+from gsym.lazy import json
 from gsym.records import NamedTuple
 
 _ReadText = Callable[[bytes], Any]
@@ -293,8 +294,6 @@ def _first_values(text: bytes, names: set[str]) -> dict[str, Any]:
 
     In the order of the file, as that of a set differs between runs.
     """
-    import json
-
     found: dict[str, Any] = {}
     for line in BytesIO(text):
         if found.keys() == names:

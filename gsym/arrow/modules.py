@@ -11,6 +11,7 @@ from typing import Any
 from gsym.arguments import integer_of, path_of
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError, NotFoundError
+from gsym.lazy import hashlib
 from gsym.modules.finder import SEARCH, Finder
 from gsym.modules.key import NAME_ALONE, ModuleKey, key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
@@ -75,13 +76,11 @@ class Modules:
     @property
     def name(self) -> str:
         """The source; of the settings in a URL, which may be secret, a digest."""
-        from hashlib import sha256
-
         source = str(self._arguments[0])
         place, _, settings = source.partition("?")
         if "://" not in source or not settings:
             return source
-        return f"{place}?{sha256(settings.encode()).hexdigest()}"
+        return f"{place}?{hashlib.sha256(settings.encode()).hexdigest()}"
 
     @property
     def missing(self) -> str:

@@ -14,6 +14,7 @@ from gsym.cli.grammar import (
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, print_lines, printable, warn
 from gsym.errors import GsymError
+from gsym.lazy import re, shutil, tempfile
 from gsym.model import UINT64_END
 
 TYPE_CHECKING = bool()
@@ -106,13 +107,11 @@ class OutputCommand(Command):
 
 
 def _print_output(work: Work, values: Values) -> int:
-    import shutil
     import sys
-    from tempfile import TemporaryDirectory
 
     from gsym.conversion.output_key import KEY_SUFFIX
 
-    with TemporaryDirectory(prefix="gsym-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
         path = os.path.join(folder, "output")
         status = work(values.with_text("--quiet").with_text("--output", path))
         if status == EXIT_FAILED and not os.path.exists(path):
@@ -376,8 +375,6 @@ _CHECKS = {"debug_file_directories": _check_folder, "symbol_servers": _check_url
 
 
 def _pattern(option: str, text: str) -> str:
-    import re
-
     try:
         re.compile(text)
     except re.error as error:

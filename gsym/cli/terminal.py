@@ -7,6 +7,7 @@ import sys
 import time
 
 from gsym.errors import GsymError
+from gsym.lazy import json
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -235,8 +236,6 @@ def table_lines(
 
 def print_json(record: object) -> None:
     """Print an object of JSON on a line."""
-    import json
-
     print(json.dumps(record))
 
 

@@ -19,6 +19,7 @@ from gsym.conversion.inputs import INPUTS
 from gsym.conversion.options import ConvertOptions, read_options
 from gsym.conversion.output import ConversionRequest
 from gsym.errors import LimitError, MemberError, UnsupportedError
+from gsym.lazy import tempfile
 from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = bool()
@@ -224,11 +225,9 @@ def convert_file(  # noqa: PLR0913 - what its callers know
 
 def open_converted(source: Input, options: ConvertOptions) -> Reader:
     """The conversion of an input, which may be bytes, in no file that stays."""
-    from tempfile import TemporaryDirectory
-
     from gsym.reading.reader import Reader
 
-    with TemporaryDirectory(prefix="gsym-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
         if not isinstance(source, InputFile):  # nothing is beside it
             source = open_input(source, os.path.join(folder, "in"))
         path = os.path.join(folder, "out" + _SUFFIX)

@@ -15,6 +15,7 @@ from gsym import __version__
 from gsym.cache import stamp_at
 from gsym.conversion.output import ConversionRequest, peak_memory
 from gsym.conversion.report import ConversionReport, ConversionWarning
+from gsym.lazy import json
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = bool()
@@ -71,8 +72,6 @@ def write_key(request: ConversionRequest, report: ConversionReport) -> None:
         return
     fields = report._asdict() | {name: getattr(report, name).hex() for name in _BYTES}
     key = {"made by": _maker(request), "files": files, "report": fields}
-    import json
-
     with AtomicFile(path, sync_folder=request.sync_folder) as file:
         file.write(json.dumps(key, indent=1).encode() + b"\n")
 
@@ -92,8 +91,6 @@ def _parse(text: str) -> Any:
     try:
         from _json import make_scanner
     except ImportError:  # not CPython
-        import json
-
         return json.loads(text)
     scanning: Any = _Scanning
     return make_scanner(scanning)(text, 0)[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gsym.conversion.input_file import member_label
 from gsym.engine.native import ffi, lib
+from gsym.lazy import json, re
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile
 
@@ -114,8 +115,6 @@ def write_depfile(path: str, reports: list[ConversionReport]) -> None:
 
 def _escape(path: str) -> str:
     """*path* as make and ninja read it in a depfile."""
-    import re
-
     # A backslash counts as one, unless it stands before what has to be escaped.
     return re.sub(r"(\\*)([ \t#:])", r"\1\1\\\2", path).replace("$", "$$")
 
@@ -157,8 +156,6 @@ def write_json(
     empty: list[Failure],
 ) -> None:
     """Write all reports, and what failed or was passed over, as one JSON object."""
-    import json
-
     summary = {
         "conversions": [each.to_dict() for each in reports],
         "failures": [each._asdict() for each in failures],

@@ -10,6 +10,7 @@ Names are untrusted: one that cannot be demangled within the limits is not chang
 from __future__ import annotations
 
 from gsym.engine.native import ffi, lib, to_bytes, to_str
+from gsym.lazy import re
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -69,8 +70,6 @@ def demangle_type(name: bytes) -> bytes:
 
     Types that can easily be other names are not demangled: `i` may be a function of C.
     """
-    import re  # not needed for lookups
-
     if re.match(_TYPE, name) and b"\0" not in name:
         return _from_cxx(name) or name
     return demangle_bytes(name)

@@ -13,6 +13,7 @@ from gsym.formatting.formatter import (
     Style,
     command_template,
 )
+from gsym.lazy import json
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -42,8 +43,6 @@ def text_style(
 
 def ascii_text(raw: bytes) -> bytes:
     """*raw* as ASCII JSON string contents; invalid UTF-8 becomes surrogates."""
-    import json
-
     return json.dumps(to_str(raw))[1:-1].encode()
 
 
@@ -55,8 +54,6 @@ def json_style(*, demangle: bool | None, merged: bool, unsure: str = "") -> Styl
     reason = command_template(lib.GSYM_STYLE_REASON)
     end = ""
     if unsure:
-        import json
-
         end = f', "unsure": {json.dumps(unsure)}'.replace("<", "<<")
     answer = (
         '"function": {"name": "<function>", "start": <start>, "size": <size>}, '
@@ -85,8 +82,6 @@ def unanswered(
     """The answer to what the engine is not asked, as a text and as members of JSON."""
     if not style.json:
         return b"%b: ?? (%b)\n" % (shown, reason.encode())
-    import json
-
     answer = {**asked, "function": None, "frames": [], "reason": reason}
     return json.dumps(answer | ({"unsure": unsure} if unsure else {})).encode() + b"\n"
 
@@ -231,7 +226,5 @@ def _json_frame(file: str, name: str, line: str, start: str) -> str:
 
 def _json_text(raw: bytes) -> bytes:
     """*raw* as JSON string contents; invalid UTF-8 is replaced."""
-    import json
-
     text = json.dumps(raw.decode("utf-8", "replace"), ensure_ascii=False)
     return text[1:-1].encode()

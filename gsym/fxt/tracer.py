@@ -25,6 +25,7 @@ from gsym.arguments import path_of, text_of
 from gsym.fxt.process_trace import COMPLETE, ProcessTrace, TraceOutput
 from gsym.fxt.records import Log
 from gsym.fxt.values import cut_text
+from gsym.lazy import logging
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -283,8 +284,6 @@ class Tracer:
         self.process.output.close()
         lines = self.lines_of_losses()
         if lines:
-            import logging
-
             for line in lines:
                 logging.getLogger("gsym.trace").warning("%s: %s", self._name, line)
 

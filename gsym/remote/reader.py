@@ -8,6 +8,7 @@ they refer to. Anything else than lookups reads the file into a temporary one.
 from __future__ import annotations
 
 from gsym.errors import LimitError, SourceError
+from gsym.lazy import tempfile
 from gsym.model import UINT64_END
 from gsym.net.ranges import RemoteFile
 from gsym.reading.reader import PartialImages, Reader, header_of
@@ -99,10 +100,9 @@ class _RemoteImages(PartialImages):
 
     def _read_all(self) -> Reader:
         from mmap import ACCESS_READ, mmap
-        from tempfile import TemporaryFile
 
         file = self._file
-        with TemporaryFile(prefix="gsym-") as copy:
+        with tempfile.TemporaryFile(prefix="gsym-") as copy:
             copy.write(file.head)
             for start in range(len(file.head), file.size, _PIECE):
                 copy.write(file.read(start, min(_PIECE, file.size - start)))

@@ -10,6 +10,7 @@ import os
 from contextlib import contextmanager
 from io import BytesIO
 
+from gsym.lazy import tempfile
 from gsym.model import UINT64_MAX
 from gsym.patterns import regex
 from gsym.records import NamedTuple
@@ -54,9 +55,7 @@ def seekable(stream: BinaryIO) -> Iterator[BinaryIO]:
     if len(head) <= _SHORT:
         yield BytesIO(head)
         return
-    from tempfile import TemporaryFile
-
-    with TemporaryFile(prefix="gsym-") as file:
+    with tempfile.TemporaryFile(prefix="gsym-") as file:
         while head:
             file.write(head)
             head = stream.read(_BLOCK)

@@ -12,6 +12,7 @@ from gsym.arguments import integer_of, pairs_of, path_of, refusal, shown
 from gsym.containers.recognition import COMPRESSED, MICRODUMP, recognise_file
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
+from gsym.lazy import tempfile
 from gsym.memory.stack_parts import NO_LIMITS, module_of_path
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
@@ -274,11 +275,9 @@ def inflated(path: str) -> Iterator[str]:
     if not os.path.isfile(path) or recognise_file(path) not in COMPRESSED:
         yield path
         return
-    from tempfile import TemporaryDirectory
-
     from gsym.store.archives import inflate_file
 
-    with TemporaryDirectory(prefix="gsym-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
         yield inflate_file(path, folder)
 
 

@@ -11,6 +11,7 @@ from gsym.arguments import path_of, refusal, strings_of
 from gsym.containers.fat import open_slice
 from gsym.conversion.companions.search import SearchNote
 from gsym.conversion.job import convert
+from gsym.lazy import shutil
 from gsym.model import detail_level
 from gsym.modules.key import (
     GUID_DIGITS,
@@ -183,10 +184,8 @@ class _Addition(NamedTuple):
             options.pop("data_symbols", None)
         originals = {}
         if self.keep_original and module.kind != "gsym":
-            from shutil import copyfile
-
             # Of a fat file it has all slices.
-            copy = copyfile(module.path, os.path.join(folder, "original"))
+            copy = shutil.copyfile(module.path, os.path.join(folder, "original"))
             kind = "sym" if module.kind == "breakpad" else "debuginfo"
             if module.kind == "object" and module.architecture is None:
                 kind = next(iter(facts_of(module.path).kinds), kind)

@@ -29,6 +29,7 @@ import os
 from itertools import product
 
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.lazy import hashlib, json
 from gsym.modules.key import (
     GUID_DIGITS,
     ModuleKey,
@@ -154,11 +155,9 @@ def further_slot(identity: ModuleKey) -> str:
 
     It is the same for each module with these ids, which are checked.
     """
-    from hashlib import blake2b
-
     ids = identity.debug_id, identity.code_id, identity.go_id, identity.code_hash
     text = "\0".join(ids).encode("utf-8", "surrogatepass")
-    found = blake2b(text, digest_size=_HASH_SIZE).hexdigest().upper()
+    found = hashlib.blake2b(text, digest_size=_HASH_SIZE).hexdigest().upper()
     return f"{identity.debug_id}{_SLOT_MARK}{found}"
 
 
@@ -266,14 +265,14 @@ def names_in(folder: str) -> list[str]:
 
 def lock_name(key: ModuleKey) -> str:
     """The name of the lock of a module, by its debug id or else code id."""
-    from hashlib import sha256
-
     words = (
         ("debug", key.debug_id.upper())
         if key.debug_id
         else ("code", key.code_id.upper(), key.code_file.lower())
     )
-    return sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(
+        "\0".join(words).encode("utf-8", "surrogatepass")
+    ).hexdigest()[:32]
 
 
 def files_of(entry: Entry) -> set[str]:
@@ -362,8 +361,6 @@ def is_store(path: str) -> bool:
             text = file.read(_MAX_MARKER)
     except (FileNotFoundError, NotADirectoryError):
         return False
-    import json
-
     try:
         layout = json.loads(text).get("layout")
     except (ValueError, AttributeError, RecursionError):

@@ -14,6 +14,7 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
 
+from gsym.lazy import shutil
 from gsym.store.layout import SIDECAR
 from gsym.writing.atomic_file import is_at
 
@@ -209,8 +210,6 @@ def is_open(path: str) -> bool:
 
 def remove_tree(path: str) -> None:
     """Remove a folder with its contents, ignoring errors."""
-    from shutil import rmtree
-
     with suppress(OSError):  # first: without its record, it is no module
         os.unlink(os.path.join(path, SIDECAR))
-    rmtree(path, ignore_errors=True)
+    shutil.rmtree(path, ignore_errors=True)

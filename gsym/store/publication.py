@@ -21,6 +21,7 @@ from functools import partial
 import gsym.reading.reader
 from gsym.containers.mapped_file import map_file
 from gsym.errors import AmbiguousModuleError, EmptyError, FormatError, GsymError
+from gsym.lazy import shutil
 from gsym.modules.key import (
     GUID_DIGITS,
     SAME,
@@ -518,9 +519,7 @@ def _link(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except OSError:
-        from shutil import copyfile
-
-        copyfile(source, target)
+        shutil.copyfile(source, target)
         sync(target)
 
 
@@ -531,9 +530,7 @@ def _move(source: str, target: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        from shutil import copyfile
-
-        copyfile(source, target)
+        shutil.copyfile(source, target)
         os.unlink(source)
     sync(target)
 

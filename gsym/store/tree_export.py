@@ -11,6 +11,7 @@ import gsym.reading.reader
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.export import breakpad_blocks
 from gsym.errors import GsymError, SourceError, UnsupportedError
+from gsym.lazy import tempfile
 from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path, link_of_slot
@@ -136,11 +137,9 @@ def _writer(output: str) -> Iterator[Callable[[str, Write], None]]:
 
         yield put_into_folder
         return
-    from tempfile import TemporaryDirectory
-
     # In the output's folder, as the default one may be too small.
     folder = os.path.dirname(os.path.abspath(output))
-    with TemporaryDirectory(prefix=".gsym-export-", dir=folder) as temporary:
+    with tempfile.TemporaryDirectory(prefix=".gsym-export-", dir=folder) as temporary:
         archive = os.path.join(temporary, "archive")
         file = os.path.join(temporary, "file")
         with _archive(archive, suffix) as add:

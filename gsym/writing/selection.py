@@ -13,6 +13,7 @@ from gsym.containers.recognition import HEAD_SIZE, check_read, recognise
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError
+from gsym.lazy import re
 from gsym.model import UINT64_MAX
 from gsym.writing.atomic_file import AtomicFile
 from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
@@ -147,8 +148,6 @@ def select_functions(whole: Buffer, selection: Selection) -> CData:
 
 
 def _compiled(name: str, patterns: Iterable[str | Pattern[str]]) -> list[Pattern[str]]:
-    import re
-
     compiled = []
     for pattern in patterns_of(name, patterns):
         try:

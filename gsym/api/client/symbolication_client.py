@@ -13,6 +13,7 @@ from collections import deque
 from gsym.api.client import jobs
 from gsym.arguments import refusal, text_of
 from gsym.errors import ServerError
+from gsym.lazy import json
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import Attempts, RetryableError, RetryPolicy, check_later, retry
 from gsym.net.server_connection import (
@@ -113,8 +114,6 @@ class Conversation:
 
     def sending(self, path: str, payload: object) -> Sending:
         """A request that is to be sent now."""
-        import json
-
         settings, address = self.settings, self.address.below(path.lstrip("/"))
         body = json.dumps(payload, separators=(",", ":")).encode("ascii")
         headers = [*self._headers, ("Content-Type", "application/json")]
@@ -311,8 +310,6 @@ def check_answer(address: WebAddress, status: int, headers: Mapping[str, str]) -
 
 
 def _decoded(body: bytes) -> Any:
-    import json
-
     answer = json.loads(body)
     if b"\\ud" in body.lower():
         # An unpaired surrogate is valid in JSON and cannot be printed.

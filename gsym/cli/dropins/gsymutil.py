@@ -25,11 +25,10 @@ from gsym.cli.terminal import describe, one_line, shortened, standard_input
 from gsym.engine.text_buffer import TextBuffer
 from gsym.formatting.formatter import Formatter
 from gsym.formatting.gsymutil import LlvmText, lookup_style
+from gsym.lazy import re
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    import re
-
     from gsym.reading.reader import Reader
 
 
@@ -219,7 +218,6 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes] | None:
 
     None if it is invalid; then it matches nothing.
     """
-    import re
     import warnings
 
     classes = {

@@ -10,6 +10,7 @@ from gsym.cli.dropins.streams import Failure, say, say_line
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import one_line
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.lazy import json
 from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = bool()
@@ -244,8 +245,6 @@ def _counts(report: ConversionReport) -> Iterator[tuple[str, int]]:
 
 
 def _write_summary(path: str, counts: dict[str, int]) -> int:
-    import json
-
     categories = {text: {"count": count} for text, count in counts.items()}
     summary = {"error-categories": categories, "error-count": sum(counts.values())}
     try:

@@ -5,6 +5,8 @@ As in LLVM, unknown sections and InfoTypes count as padding; `gsym stats` lists 
 
 from __future__ import annotations
 
+from gsym.lazy import json
+
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +64,6 @@ def as_text(statistics: Statistics, path: str) -> str:
 
 def as_json(statistics: Statistics, path: str, *, pretty: bool) -> str:
     """A JSON object, on one line unless *pretty*."""
-    import json
-
     sizes: tuple[dict[str, Any], ...] = {"file_size": statistics.file_size}, {}, {}
     for _, depth, name, size in _parts(statistics):
         sizes[depth][name] = size

@@ -7,6 +7,7 @@ from gsym.engine.native import to_bytes, to_str
 from gsym.engine.text_buffer import TextBuffer
 from gsym.formatting.formatter import Formatter, Style
 from gsym.formatting.styles import SymbolizerOutput, address_style, location_style
+from gsym.lazy import json
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -143,8 +144,6 @@ def with_source(
     for path, line, after in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
         source = source_context(to_str(path), int(line), count, embedded)
         if source and is_json:
-            import json
-
             source = f',"Source":{json.dumps(source, ensure_ascii=False)}'
         parts += to_bytes(source), after
     return b"".join(parts)

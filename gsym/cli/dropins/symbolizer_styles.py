@@ -6,6 +6,7 @@ import sys
 
 from gsym.cli.terminal import printable
 from gsym.engine.native import to_bytes, to_str
+from gsym.lazy import json
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -76,8 +77,6 @@ class JsonStyle:
     """
 
     def __init__(self, output: SymbolizerOutput, name_of: Callable[[str], str]) -> None:
-        import json  # not needed for plain text
-
         self._json = json
         self._name_of = name_of
         self._unknown_frame = json.loads(output.unknown_frame)

@@ -22,6 +22,7 @@ from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.job import convert_file, member_outputs, slice_outputs
 from gsym.conversion.options import DECLARED, complete_options
 from gsym.errors import EmptyError, GsymError
+from gsym.lazy import tempfile
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -295,8 +296,6 @@ def _verify(
 
     *members* keeps those of archives, by path.
     """
-    import tempfile
-
     from gsym.cli.verbs.verify import verify
 
     (output,) = report.outputs

@@ -8,6 +8,7 @@ from gsym.cli import options
 from gsym.cli.grammar import Command, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.terminal import printable
+from gsym.lazy import json
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ def dump(values: Values) -> int:
     path, arch = values.operand("FILE"), values.text("--arch")
     with open_gsym(path, values, arch) as reader:
         if values.flag("--json"):
-            import json
-
             names = options.json_names(values)
             for info in reader.functions():
                 sys.stdout.write(json.dumps(_function_object(info, names)) + "\n")
