@@ -50,6 +50,7 @@ FOLDERS = (
 # Modules beside the folders, which every folder may import, lowest first.
 BESIDE = (
     *(
+        "lazy",
         "records",
         "cache",
         "garbage_collection",
@@ -58,7 +59,6 @@ BESIDE = (
         "arguments",
         "sizes",
         "leb128",
-        "lazy",
         "patterns",
         "conditions",
     ),

@@ -80,7 +80,10 @@ def test_other_files_are_refused_by_name(
 def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         gsym.open(tmp_path / "missing")
-    with pytest.raises(IsADirectoryError):
+
+
+def test_a_folder_may_be_a_bundle(tmp_path: Path) -> None:
+    with pytest.raises(gsym.FormatError, match="a folder, and no dSYM bundle"):
         gsym.open(tmp_path)
 
 
