@@ -152,3 +152,17 @@ def test_addresses_outside_of_a_module_have_no_code(tmp_path: Path) -> None:
     code = MachineCode()
     for address in (-1, 1 << 64):
         assert (code.is_known(address), code.may_return(address)) == (False, True)
+
+
+def test_what_registers_and_memory_point_to_is_in_no_stack(tmp_path: Path) -> None:
+    (tmp_path / "libapp.so.sym").write_text(SYMBOLS.format(name="libapp.so"))
+    text = (
+        "C  [libapp.so+0x401021]\n\nNative frames: (J=compiled Java code)\n"
+        "C  [libapp.so+0x401021]  leaf+0x21\nC  [libapp.so+0x401031]  leaf+0x31\n\n"
+        "R8 =0x0 is NULL\n"
+        "R9 =0x7f0000401021: leaf+0x21 in /opt/libapp.so at 0x7f0000000000\n"
+        "stack at sp + 0 slots: 0x7f0000401021: leaf+0x21 in /opt/libapp.so"
+        " at 0x7f0000000000\n"
+    )
+    report = gsym.symbolicate(text, source=tmp_path, store=str(tmp_path / "none"))
+    assert len([each for each in report.frames() if each.calls]) == 3

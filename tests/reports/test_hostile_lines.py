@@ -7,6 +7,7 @@ is quadratic by construction, which the first test looks for.
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from gsym.reports.stacks.frames import FRAMES
 from gsym.reports.stacks.headings import HEADINGS
 from gsym.reports.stacks.images import IMAGES
 from gsym.reports.stacks.recognition import parse_report
+from gsym.reports.stacks.tokens import pieces
 from tests.reports.test_form_list import LINES
 
 if TYPE_CHECKING:
@@ -114,3 +116,23 @@ def test_frames_of_one_long_line_are_answered(
     outer = "\n>                   f + 5 at a.c:7 "
     assert answers.startswith(f"> #1 0x7f0000001005 g + 5 at a.c:9 [inlined]{outer}")
     assert answers.count(" f + 5 at a.c:7 ") == count
+
+
+@pytest.mark.parametrize("part", ["x y", "\\n"])
+def test_long_texts_in_json_need_little_memory(part: str) -> None:
+    line = '{"log": "' + part * 100_000 + ' 0x1234567"}\n'
+    tracemalloc.start()
+    try:
+        several = pieces([line])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "".join(several) == line
+    assert peak < 80 * len(line)
+
+
+def test_a_text_in_json_ends_at_the_first_quote_after_which_json_goes_on() -> None:
+    line = r'{"a": "C:\", "b": "f+0x1 \"g\" x", "c": "h+0x2 \\"}'
+    assert "".join(pieces([line])) == line
+    found = [each for each in pieces([line]) if "0x" in each]
+    assert found == [r"f+0x1 \"g\" x", r"h+0x2 \\"]

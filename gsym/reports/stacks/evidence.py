@@ -379,11 +379,8 @@ class _Maker:
         several: list[tuple[int, int | None]] = []
         for value in offset.values:
             several += (base.value + value, None), (base.value, value)
-        options = [
-            placed
-            for address, plus in several
-            if (placed := self._placed(address, "", plus)) is not None
-        ]
+        placed = (self._placed(address, "", plus) for address, plus in several)
+        options = [each for each in placed if each is not None]
         if may_be_start(base.value):
             options += (
                 _frame(module, value, "image", is_guess=not sure)

@@ -342,9 +342,9 @@ class LineReader:
         is_first = number != NO_MODULE and not text[:start].strip()
         is_first = is_first and not _ID.fullmatch(text, start, end)
         frames = [several[0].frame for _, _, several in found.found]
-        # Registers have no functions of modules that are beside them.
+        # What registers and memory point to has its address and its module beside it.
         are_named = (each.base == "symbol" and not each.is_guess for each in frames)
-        is_known = any(each.ordinal >= 0 for each in frames) or any(are_named)
+        is_known = any(each.ordinal >= 0 for each in frames) or all(are_named)
         return is_known or (is_first and self._stack.module(number).name in text[end:])
 
     def _add_frames(
