@@ -165,18 +165,6 @@ static int create_temporary(const char *path, char *name, size_t size) {
     return -1;
 }
 
-/* Sync the folder of a file, so that a power failure does not bring an old file back. A
- * file system may have no such sync. The path is cut off. */
-static void sync_folder_of(char *path) {
-    char *slash = strrchr(path, '/');
-    int descriptor;
-    if (slash != NULL) slash[slash == path] = '\0';
-    descriptor = open(slash == NULL ? "." : path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return;
-    fsync(descriptor);
-    close(descriptor);
-}
-
 /* Write a file under another name and rename it to `target`, the file that `path` links
  * to. Errors are about `path`. */
 static gsym_status publish(gsym_creator *creator, trailer after, const char *path,
@@ -198,10 +186,7 @@ static gsym_status publish(gsym_creator *creator, trailer after, const char *pat
             status = fail_system(path, "cannot write", error);
         if (status == GSYM_OK && rename(name, target) != 0)
             status = fail_system(path, "cannot rename", error);
-        if (status != GSYM_OK)
-            unlink(name);
-        else
-            sync_folder_of(name);
+        if (status != GSYM_OK) unlink(name);
     }
     free(name);
     return status;

@@ -180,20 +180,15 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     return convert_file(open_input(input, name), output, options, progress)
 
 
-def convert_file(  # noqa: PLR0913 - what its callers know
+def convert_file(
     source: InputFile,
     output: str | os.PathLike[str] | None,
     options: ConvertOptions,
     progress: Callable[[int, int], None] | None = None,
     *,
     debug_info: DebugInfo | None = None,
-    sync_folder: bool = True,
 ) -> ConversionReport:
-    """Convert an opened input; `convert` lists what it raises.
-
-    Unless *sync_folder*, a power failure may undo the conversion until the folder of
-    the output is synced to the disk.
-    """
+    """Convert an opened input; `convert` lists what it raises."""
     started, selection = time.perf_counter(), None
     chosen = options.keep_functions, options.drop_functions, options.address_ranges
     if any(chosen):
@@ -208,7 +203,6 @@ def convert_file(  # noqa: PLR0913 - what its callers know
         selection=selection,
         progress=progress,
         debug_info=debug_info,
-        sync_folder=sync_folder,
     )
     _check(request)
     if options.if_changed:
@@ -231,7 +225,7 @@ def open_converted(source: Input, options: ConvertOptions) -> Reader:
         if not isinstance(source, InputFile):  # nothing is beside it
             source = open_input(source, os.path.join(folder, "in"))
         path = os.path.join(folder, "out" + _SUFFIX)
-        convert_file(source, path, options, sync_folder=False)
+        convert_file(source, path, options)
         return Reader(map_file(path))  # the map outlives the file
 
 

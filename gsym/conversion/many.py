@@ -18,7 +18,6 @@ from gsym.conversion.options import complete_options
 from gsym.engine.workers import core_count, run_workers, taken_from
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
-from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -106,7 +105,6 @@ def convert_many(
                 output,
                 chosen._replace(threads=threads),
                 progress,
-                sync_folder=False,
             )
         except FAILURES as error:
             return Conversion(path, output, None, without_frames(error))
@@ -116,7 +114,6 @@ def convert_many(
     run_side_by_side(
         paths, convert_one, done.append, threads=threads, progress=progress
     )
-    sync_folders(each.report for each in done if each.report is not None)
     return tuple(done)
 
 
@@ -168,14 +165,6 @@ def make_folders(outputs: Iterable[str]) -> None:
 def is_folder(path: str) -> bool:
     """Whether *path* is a folder, and not one that is a dSYM bundle."""
     return os.path.isdir(path) and not path.rstrip(os.sep).endswith(".dSYM")
-
-
-def sync_folders(reports: Iterable[ConversionReport]) -> None:
-    """Sync the folders of all outputs, once each instead of once for each output."""
-    written = (path for each in reports if each.is_written for path in each.outputs)
-    paths = filter(os.path.isfile, written)  # not of a device or a pipe
-    for folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
-        sync(folder)
 
 
 def first_replaced(outputs: Iterable[str], inputs: Iterable[str]) -> str | None:

@@ -40,7 +40,7 @@ class ConversionRequest(NamedTuple):
     """A conversion: its input, its output, and what is wanted of it.
 
     *started* is the value of `time.perf_counter` at its start; *debug_info* are the
-    files of a binary, if they have been looked for; *sync_folder* is for `AtomicFile`.
+    files of a binary, if they have been looked for.
     """
 
     started: float
@@ -50,7 +50,6 @@ class ConversionRequest(NamedTuple):
     selection: Selection | None = None
     progress: Callable[[int, int], None] | None = None
     debug_info: DebugInfo | None = None
-    sync_folder: bool = True
 
     @property
     def input(self) -> str:
@@ -218,11 +217,8 @@ class ConversionOutput:
         from gsym.writing.atomic_file import AtomicFile
 
         request = self._request
-        with AtomicFile(
-            request.output,
-            keep_same=request.options.if_changed,
-            sync_folder=request.sync_folder,
-        ) as file:
+        keep_same = request.options.if_changed
+        with AtomicFile(request.output, keep_same=keep_same, sync_folder=False) as file:
             counts = self._finish()
             size = counts["file_size"]
             kept = self._better_output(counts)

@@ -72,7 +72,7 @@ def write_key(request: ConversionRequest, report: ConversionReport) -> None:
         return
     fields = report._asdict() | {name: getattr(report, name).hex() for name in _BYTES}
     key = {"made by": _maker(request), "files": files, "report": fields}
-    with AtomicFile(path, sync_folder=request.sync_folder) as file:
+    with AtomicFile(path, sync_folder=False) as file:
         file.write(json.dumps(key, indent=1).encode() + b"\n")
 
 

@@ -38,7 +38,7 @@ class AtomicFile:
         keep_same: Do not replace a file with the same bytes, to keep its time stamp.
         mode: Its permissions from the beginning; default: those of new files.
         sync_folder: Whether to sync the folder, too, so that a power failure cannot
-            bring the old file back. For many files the caller may do it once.
+            bring the old file back.
 
     Raises:
         OSError: The file cannot be created, written, synced or renamed. The temporary

@@ -180,7 +180,7 @@ def write_segments(
         if first == 0:
             source.copy(lib.gsym_creator_add_sections, creator)
         path = f"{output}-{source.start(first):#x}"
-        with AtomicFile(path, keep_same=keep_same) as file:
+        with AtomicFile(path, keep_same=keep_same, sync_folder=False) as file:
             finish_creator(creator)
             for chunk in iter_finished(creator):
                 file.write(chunk)

@@ -109,7 +109,7 @@ def convert_all(values: Values) -> int:
             source: InputFile, member: str | None, arch: str | None, target: str
         ) -> ConversionReport:
             wanted = options._replace(threads=threads, member=member, arch=arch)
-            return convert_file(source, target, wanted, progress, sync_folder=False)
+            return convert_file(source, target, wanted, progress)
 
         return [*_convert(sources[number], targets[number], values, read, step)]
 
@@ -165,7 +165,7 @@ class _Outcomes:
         """Write what is written of all *count* inputs; returns the exit code."""
         values, reports, failures = self._values, self._reports, self._failures
         depfile, summary = values.text("--depfile"), values.text("--json-summary")
-        problems = [_try(many.sync_folders, reports)]
+        problems = []
         # Of outputs that were not written, that of before has more inputs.
         if depfile is not None and reports and not failures:
             problems.append(_try(conversion_report.write_depfile, depfile, reports))
