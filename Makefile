@@ -52,7 +52,7 @@ PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
 CORE = gsym/engine/_core.abi3.so
 PYTHON_MODULES = gsym/server/_bus_errors.abi3.so
 C_SOURCES = $(wildcard csrc/*/*.c csrc/*/*.h csrc/include/gsym/*.h cpython/*.c \
-    launcher/*.[ch])
+    launcher/*.[ch] libgsym/*.[ch] libgsym/include/gsym/*.h)
 C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Werror
 # Benchmarks of libraries whose headers few machines have.
 WITH_LIBRARIES = benchmarks/libdw_reader.c

@@ -1,5 +1,6 @@
 /* convert.c - convert one program that has its DWARF and a build id inside. */
 #define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -24,6 +25,9 @@ typedef struct conversion {
     const program_conversion *wanted;
     struct timespec begin;
     gsym_text *module; /* scratch: the names of the module, then the part with them */
+    const object_file *binary;
+    gsym_status module_status; /* of name_module() */
+    gsym_error module_error;
 } conversion;
 
 /* Leave it to Python. */
@@ -88,18 +92,39 @@ static gsym_status begin(void *context, const object_file *binary, gsym_error *e
     return GSYM_OK;
 }
 
-/* Make the part of the file that names its module, after `size` bytes. */
-static gsym_status make_part(conversion *job, const object_file *binary, uint64_t size,
-                             gsym_error *error) {
+/* Name the module, and hash its code. */
+static void *name_module(void *context) {
+    conversion *job = context;
     const char *slash = strrchr(job->wanted->input, '/');
     const char *name = slash == NULL ? job->wanted->input : slash + 1;
+    job->module_status = gsym_text_elf_module(
+        job->module, job->binary->object, name, strlen(name),
+        job->binary->header.machine == MACHINE_X86_64 ? "x86_64" : "arm64",
+        &job->module_error);
+    return NULL;
+}
+
+/* Lay out the file, while another thread hashes the code, if there are several. */
+static gsym_status lay_out(conversion *job, gsym_creator *creator,
+                           gsym_creator_report *counts, gsym_error *error) {
+    pthread_t thread;
+    bool is_started = job->wanted->options.thread_count != 1 &&
+                      pthread_create(&thread, NULL, name_module, job) == 0;
+    gsym_status status = gsym_creator_finish(creator, counts, error);
+    if (is_started)
+        pthread_join(thread, NULL);
+    else
+        name_module(job);
+    if (status != GSYM_OK) return status;
+    if (job->module_status != GSYM_OK) *error = job->module_error;
+    return job->module_status;
+}
+
+/* Make the part of the file that names its module, after `size` bytes. */
+static gsym_status make_part(conversion *job, uint64_t size, gsym_error *error) {
     size_t fields_size;
-    const char *fields;
+    const char *fields = gsym_text_bytes(job->module, &fields_size);
     gsym_text *part;
-    GSYM_TRY(gsym_text_elf_module(
-        job->module, binary->object, name, strlen(name),
-        binary->header.machine == MACHINE_X86_64 ? "x86_64" : "arm64", error));
-    fields = gsym_text_bytes(job->module, &fields_size);
     GSYM_TRY(gsym_text_create(&part, error));
     GSYM_TRY(gsym_text_module_part(part, fields, fields_size, size, FILE_MULTIPLE, error));
     job->module = part;
@@ -197,12 +222,13 @@ static gsym_status end(void *context, const object_file *binary, gsym_creator *c
     if (!print_warnings(job, warnings, report->warnings) ||
         report->missing_split_units > 0 || go_functions > 0)
         return leave(error);
-    GSYM_TRY(gsym_creator_finish(creator, &counts, error));
+    job->binary = binary;
+    GSYM_TRY(lay_out(job, creator, &counts, error));
     /* A file that has more detail than the new one is kept. */
     if (gsym_creator_cut_functions(creator) > 0 || counts.functions_debug_info == 0 ||
         (counts.functions_with_inlines == 0 && stat(job->wanted->output, &status) == 0))
         return leave(error);
-    GSYM_TRY(make_part(job, binary, counts.file_size, error));
+    GSYM_TRY(make_part(job, counts.file_size, error));
     part = gsym_text_bytes(job->module, &size);
     GSYM_TRY(write_output(job, creator, part, size, error));
     if (job->wanted->is_quiet) return GSYM_OK;

@@ -277,14 +277,13 @@ static gsym_status finish(conversion_job *job, const char *input, const char *ou
     gsym_creator_report counts;
     GSYM_TRY(in_file(input, gsym_creator_finish(job->creator, &counts, job->error),
                      job->error));
-    GSYM_TRY(file_write(job->creator, NULL, 0, job->options->thread_count != 1, output,
-                        job->error));
     report->functions = counts.functions;
     report->functions_debug_info = counts.functions_debug_info;
     report->functions_symbol_table = counts.functions_symbol_table;
     report->file_size = counts.file_size;
     report->warnings += gsym_creator_cut_functions(job->creator);
-    return GSYM_OK;
+    return file_write(job->creator, NULL, 0, job->options->thread_count != 1, output,
+                      job->error);
 }
 
 static gsym_status set_uuid(conversion_job *job) {

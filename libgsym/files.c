@@ -165,6 +165,11 @@ static int create_temporary(const char *path, char *name, size_t size) {
     return -1;
 }
 
+static void *release(void *creator) {
+    gsym_creator_release(creator);
+    return NULL;
+}
+
 /* Write a file under another name and rename it to `target`, the file that `path` links
  * to. Errors are about `path`. */
 static gsym_status publish(gsym_creator *creator, trailer after, const char *path,
@@ -173,6 +178,8 @@ static gsym_status publish(gsym_creator *creator, trailer after, const char *pat
     size_t size = strlen(target) + SUFFIX_SIZE;
     char *name = malloc(size);
     gsym_status status;
+    pthread_t thread;
+    bool is_started;
     int descriptor;
     if (name == NULL) return gsym_fail_memory(error);
     descriptor = create_temporary(target, name, size);
@@ -180,12 +187,17 @@ static gsym_status publish(gsym_creator *creator, trailer after, const char *pat
         status = fail_system(path, "cannot create", error);
     } else {
         status = write_creator(creator, after, descriptor, path, error);
+        /* The memory of a large file is freed while the disk is waited for. */
+        is_started = status == GSYM_OK && after.has_thread &&
+                     lseek(descriptor, 0, SEEK_CUR) > CHUNK_SIZE &&
+                     pthread_create(&thread, NULL, release, creator) == 0;
         if (status == GSYM_OK && fsync(descriptor) != 0)
             status = fail_system(path, "cannot sync", error);
         if (close(descriptor) != 0 && status == GSYM_OK)
             status = fail_system(path, "cannot write", error);
         if (status == GSYM_OK && rename(name, target) != 0)
             status = fail_system(path, "cannot rename", error);
+        if (is_started) pthread_join(thread, NULL);
         if (status != GSYM_OK) unlink(name);
     }
     free(name);

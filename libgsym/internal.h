@@ -22,7 +22,8 @@ void file_unmap(const mapped_file *file);
 bool files_are_same(const char *path, const char *other);
 /* Write the file of a finished creator, and `size` bytes after it, to `path`, completely or
  * not at all. Symbolic links are followed; a pipe or device is not replaced by a file.
- * `has_thread`: a large file is made and written by two threads. */
+ * `has_thread`: a large file is made and written by two threads, and the creator is
+ * released. */
 gsym_status file_write(gsym_creator *creator, const void *after, size_t size,
                        bool has_thread, const char *path, gsym_error *error);
 

@@ -37,8 +37,7 @@ gsym_status gsym_creator_create(const gsym_creator_options *options,
     return GSYM_OK;
 }
 
-void gsym_creator_destroy(gsym_creator *creator) {
-    if (creator == NULL) return;
+void gsym_creator_release(gsym_creator *creator) {
     for (size_t i = 0; i < creator->owned.count; ++i) free(creator->owned.items[i]);
     free(creator->owned.items);
     free(creator->records.items);
@@ -58,6 +57,12 @@ void gsym_creator_destroy(gsym_creator *creator) {
     buffer_deinit(&creator->index);
     buffer_deinit(&creator->output.head);
     buffer_deinit(&creator->output.small);
+    *creator = (gsym_creator){.options = creator->options, .is_finished = true};
+}
+
+void gsym_creator_destroy(gsym_creator *creator) {
+    if (creator == NULL) return;
+    gsym_creator_release(creator);
     free(creator);
 }
 

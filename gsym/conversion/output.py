@@ -23,7 +23,12 @@ from gsym.modules.key import (
 )
 from gsym.modules.part import module_part
 from gsym.records import NamedTuple
-from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
+from gsym.writing.creator_handle import (
+    finish_creator,
+    iter_finished,
+    new_creator,
+    release_creator,
+)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -248,6 +253,8 @@ class ConversionOutput:
             part += module_part(named, size + len(part))
             file.write(part)
             counts["file_size"] = size + len(part)
+            if request.options.threads != 1:
+                release_creator(self.creator, size)
         return counts, file.is_written, kept
 
     def _better_output(self, counts: dict[str, int]) -> tuple[str, ...]:

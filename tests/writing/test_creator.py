@@ -70,6 +70,20 @@ def test_a_file_is_read_out_in_pieces_of_any_size(
     assert pieces == whole
 
 
+def test_a_creator_that_was_released_has_no_file_and_takes_no_function() -> None:
+    with Creator() as creator:
+        creator.add(WORK)
+        finish(creator)
+        handle = handle_of(creator)
+        target, size, error = ffi.new("uint8_t[8]"), ffi.new("size_t *"), new_error()
+        lib.gsym_creator_release(handle)
+        status = lib.gsym_creator_read(handle, target, 8, size, error)
+        with pytest.raises(ValueError, match="no finished file"):
+            check(status, error)
+        with pytest.raises(ValueError, match="finished"):
+            creator.add(HEAD)
+
+
 @pytest.mark.parametrize(
     ("span", "width"),
     [

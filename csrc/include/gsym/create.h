@@ -153,6 +153,9 @@ uint64_t gsym_creator_cut_functions(const gsym_creator *creator);
 /* Read the next bytes of the finished file; *size_ret 0: its end. */
 gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capacity,
                               size_t *size_ret, gsym_error *error);
+/* Free what a creator holds once its file was read: another thread may do it while the disk
+ * is waited for. Nothing but gsym_creator_destroy() follows. */
+void gsym_creator_release(gsym_creator *creator);
 
 /* cffi: end */
 
