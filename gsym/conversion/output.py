@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 import time
@@ -23,12 +24,7 @@ from gsym.modules.key import (
 )
 from gsym.modules.part import module_part
 from gsym.records import NamedTuple
-from gsym.writing.creator_handle import (
-    finish_creator,
-    iter_finished,
-    new_creator,
-    release_creator,
-)
+from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -66,6 +62,7 @@ class ConversionRequest(NamedTuple):
         return self._replace(options=self.options._replace(**options))
 
 
+_LARGE = 1 << 20  # bytes of an output
 _CONTRADICTION = "Id omitted: it contradicts the UUID"
 _NO_SOURCES = "No source file found: the debug information has none"
 _LARGE_SOURCE = "Source file omitted: it has more than 64 MiB"
@@ -253,8 +250,8 @@ class ConversionOutput:
             part += module_part(named, size + len(part))
             file.write(part)
             counts["file_size"] = size + len(part)
-            if request.options.threads != 1:
-                release_creator(self.creator, size)
+            if request.options.threads != 1 and size > _LARGE:
+                self._release()  # while this thread waits for the disk
         return counts, file.is_written, kept
 
     def _better_output(self, counts: dict[str, int]) -> tuple[str, ...]:
@@ -317,6 +314,13 @@ class ConversionOutput:
             raise
         self._cut_functions += lib.gsym_creator_cut_functions(self.creator)
         return counts
+
+    def _release(self) -> None:
+        """Have another thread free what the creator holds; nothing follows."""
+        try:
+            _thread.start_new_thread(lib.gsym_creator_release, (self.creator,))
+        except RuntimeError:
+            return  # too many threads: it is freed later
 
     def _finished(self) -> bytes:
         return b"".join(map(bytes, iter_finished(self.creator)))

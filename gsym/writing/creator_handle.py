@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
-
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
 from gsym.records import NamedTuple
 
@@ -104,15 +102,3 @@ def iter_finished(creator: CData, file_size: int = _CHUNK_SIZE) -> Iterator[memo
         if size[0] == 0:
             return
         yield view[: size[0]]
-
-
-def release_creator(creator: CData, file_size: int) -> None:
-    """Free what a creator held of a large file, while this thread waits for the disk.
-
-    The file was read; nothing but the end of its life follows.
-    """
-    if file_size > _CHUNK_SIZE:
-        try:
-            _thread.start_new_thread(lib.gsym_creator_release, (creator,))
-        except RuntimeError:  # too many threads: it is freed later
-            return
