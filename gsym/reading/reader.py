@@ -27,6 +27,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
+    from io import BufferedReader
     from mmap import mmap
     from typing import Any
 
@@ -73,23 +74,32 @@ def open(  # the name is the API
 def read_contents(path: str, *, copy: bool) -> tuple[mmap | bytes, os.stat_result]:
     """The bytes of a file, and its status when it was opened.
 
-    They are mapped, unless a copy is wanted or the file cannot be: a pipe.
+    They are mapped, unless a copy is wanted or the file cannot be: a pipe. A pipe or
+    device of no known kind, which may be endless, is read no further than its head.
     """
-    from io import FileIO
+    from io import open as open_file
     from mmap import ACCESS_READ, mmap
     from os import fstat
+    from stat import S_ISREG
 
-    with ErrorsOf(path), FileIO(path) as file:
+    with ErrorsOf(path), open_file(path, "rb") as file:
         status = fstat(file.fileno())
         if not copy:
             try:
                 return mmap(file.fileno(), 0, access=ACCESS_READ), status
             except (ValueError, OSError):
                 pass
-        copied = file.readall()
+        copied = file.read() if S_ISREG(status.st_mode) else _read_stream(file)
     if not copied:
         raise FormatError("the file is empty", path=path, offset=0)
     return copied, status
+
+
+def _read_stream(file: BufferedReader) -> bytes:
+    from gsym.containers.recognition import HEAD_SIZE, recognise
+
+    head = file.read(HEAD_SIZE)
+    return head + file.read() if recognise(head) else head
 
 
 def open_contents(

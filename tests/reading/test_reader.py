@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import subprocess
 import sys
 import threading
+import time
 from array import array
 from functools import partial
 from typing import TYPE_CHECKING
@@ -94,6 +96,30 @@ def test_a_pipe_is_read(path: Path) -> None:
     with gsym.open(f"/proc/self/fd/{outlet}") as reader:
         os.close(outlet)
         assert list(reader.functions()) == list(FUNCTIONS)
+
+
+@pytest.mark.parametrize("wait", [0, 0.05], ids=["at once", "in two parts"])
+def test_a_pipe_of_no_known_kind_is_not_read_to_its_end(wait: float) -> None:
+    outlet, inlet = os.pipe()
+    written = 0
+
+    def write() -> None:
+        nonlocal written
+        os.write(inlet, b"never")
+        time.sleep(wait)
+        with contextlib.suppress(BrokenPipeError):
+            while written < 64 << 20:
+                written += os.write(inlet, bytes(1 << 16))
+        os.close(inlet)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with pytest.raises(gsym.FormatError) as problem:
+        gsym.open(f"/proc/self/fd/{outlet}")
+    os.close(outlet)
+    writer.join()
+    assert problem.value.offset == 0
+    assert written < 1 << 20
 
 
 def test_a_file_of_another_binary_is_refused(path: Path) -> None:
