@@ -66,7 +66,8 @@ class Finder:
     ) -> OpenModule:
         """The module, or the reasons why it was not found."""
         found = self._open(key, name, compare_code, ())
-        if has_id(key) or found.has_lines:
+        are_missing = all(each.outcome == "missing" for each in found.attempts)
+        if has_id(key) or found.has_lines or are_missing:
             return found
         file = next(self.files(key, name, compare_code), None)
         if file is None or not has_id(file.match.key):

@@ -278,6 +278,8 @@ def is_absent(identifier: str) -> bool:
 
 def has_id(key: ModuleKey) -> bool:
     """Whether a key has an id, and not only names."""
+    if not (key.debug_id or key.code_id or key.go_id):
+        return False
     ids = key.debug_id[:GUID_DIGITS], code_id_of(key), key.go_id
     return not all(map(is_absent, ids))
 

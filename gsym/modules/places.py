@@ -81,8 +81,8 @@ class Folder:
         """
         if not os.path.isdir(self.name):
             raise SourceError("is not a folder")
-        is_found = False
-        if has_id(key):
+        is_found, is_known = False, has_id(key)
+        if is_known:
             if self._by_path is None:
                 from gsym.store.sources.local_trees import open_by_path
 
@@ -102,7 +102,7 @@ class Folder:
                 scan = partial(LooseFiles, max_depth=0) if self._is_flat else LooseFiles
                 self._scanned = scan(self.name, patience=self._patience)
             scanned = self._scanned
-            found = scanned.find_all(key) if has_id(key) else []
+            found = scanned.find_all(key) if is_known else []
             # One of the name may be known by more of the id, or be another build.
             yield from found or (scanned.named(name) if name and not is_found else ())
 

@@ -153,15 +153,17 @@ class Frames:
         The last text is that after all frames.
         """
         lines, spans = self.lines, self.spans
-        texts, last, end, text = lines.texts, -1, 0, ""
+        texts, befores, last, end, text = lines.texts, lines.befores, -1, 0, ""
         for number, kind in zip(self.numbers, self.kinds, strict=True):
             start, stop = spans[kind]
             if number == last:
                 before = text[end:start]
             else:
-                before = text[end:] + lines.between(last + 1, number)
-                text = texts[number]
-                before += text[:start]
+                before = befores[number]
+                if number != last + 1:
+                    before = lines.between(last + 1, number)
+                rest, text = text[end:], texts[number]
+                before = f"{rest}{before}{text[:start]}"
             yield before, text[start:stop]
             last, end = number, stop
         yield text[end:] + lines.between(last + 1, len(texts)), ""
@@ -279,13 +281,18 @@ class Judge:
                     continue
                 name, places = module.named.name, module.places
                 place = _Place(at, name, module.reader.uuid or name, 0, 0)
-                for links in _links(reading, alike, places):
-                    found = places.places(links)
-                    pluses: Sequence[int] = [frame.plus or 0] * len(links)
-                    if reading.plus >= 0:
-                        pluses = alike.column(reading.plus)
-                    scores = _scores(frame, links, pluses, found, places)
+                links = _links(reading, alike, places)
+                found = places.places(links)
+                pluses: Sequence[int] = [frame.plus or 0] * len(links)
+                if reading.plus >= 0:
+                    pluses = alike.column(reading.plus)
+                scores = _scores(frame, links, pluses, found, places)
+                if frame.base != "symbol":
                     yield _Column(number, place, links, found, scores)
+                    continue
+                for own, score in enumerate(scores):  # a function of the name for each
+                    row = slice(own, own + 1)
+                    yield _Column(number, place, links[row], found[row], [score])
 
     def _module_of(self, reading: Reading) -> ModuleOfReport | None:
         number = reading.frame.module
@@ -332,16 +339,12 @@ def _facts(alike: AlikeLines, columns: Sequence[_Column]) -> Iterator[Iterable[o
             yield map(eq, alike.addresses(before), alike.addresses(after))
 
 
-def _links(
-    reading: Reading, alike: AlikeLines, places: LinkAddresses
-) -> Iterator[array[int]]:
-    """The link-time addresses that a reading may have, for each line."""
+def _links(reading: Reading, alike: AlikeLines, places: LinkAddresses) -> array[int]:
+    """The link-time address of a reading in each line, or all of a name in the only."""
     if reading.frame.base != "symbol":
-        yield _addresses(reading, alike, places)
-        return
+        return _addresses(reading, alike, places)
     (frame,) = alike.frames(reading)
-    for address in places.named_addresses(frame):
-        yield links_of([address])
+    return links_of(places.named_addresses(frame))
 
 
 def _addresses(

@@ -466,9 +466,10 @@ class CallLines:
             names, inlined = names[-1:], (False,)
         shown = map(self._names.__getitem__, names)
         paths = map(self._paths.__getitem__, files)
+        ends = "", " [inlined]"
         return [
-            f"{name} + {offset} at {path}:{line}"
-            if name and path and line and offset and not is_inlined  # as most are
+            f"{name} + {offset} at {path}:{line}{ends[is_inlined]}"
+            if name and path and line and offset  # as most have
             else frame_text(name, path, line, offset, inlined=bool(is_inlined)).lstrip()
             for name, path, line, offset, is_inlined in zip(
                 shown, paths, lines, offsets, inlined, strict=self._inlines

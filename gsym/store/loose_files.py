@@ -277,10 +277,10 @@ class LooseFiles:
         Raises:
             SourceError: The folder does not exist.
         """
-        if not os.path.isdir(self._path):
-            raise SourceError("the folder does not exist", path=self._path)
         with self._lock:
             if time.monotonic() > self._due:
+                if not os.path.isdir(self._path):
+                    raise SourceError("the folder does not exist", path=self._path)
                 if self._is_slow:
                     self._start()
                 elif self._patience is None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gsym
-from gsym.modules.finder import find_in
+from gsym.modules.finder import Finder, find_in
+from gsym.modules.key import ModuleKey
+from gsym.modules.places import Files
 from gsym.modules.symbolizer import Symbolizer
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
@@ -13,8 +15,6 @@ from tests.store_modules import build_id, identity, write_gsym
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from gsym.modules.finder import Finder
 
 
 def write_lines(path: Path) -> None:
@@ -69,6 +69,18 @@ def test_all_that_was_tried_is_in_the_reason(tmp_path: Path) -> None:
     assert module.find_files is None
     assert str(damaged) in module.reason
     assert f"{tmp_path}/none: is not a folder" in module.reason
+
+
+def test_a_module_without_a_file_is_searched_for_once() -> None:
+    asked: list[str] = []
+
+    def paths(_key: ModuleKey, name: str) -> list[str]:
+        asked.append(name)
+        return ["/none/liba.so"]
+
+    module = Finder([Files("place", paths)]).open(ModuleKey("liba.so"))
+    assert module.reader is None
+    assert asked == ["liba.so"]
 
 
 def test_the_path_of_a_report_may_go_up_from_a_symbolic_link(tmp_path: Path) -> None:

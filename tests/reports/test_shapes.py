@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from gsym.engine.native import ffi, lib
 from gsym.memory.stack_parts import StackFrame
 from gsym.reports.stacks.recognition import parse_report
-from gsym.reports.stacks.repeated_lines import NO_SHAPE
+from gsym.reports.stacks.repeated_lines import NO_SHAPE, LineKeys
 from gsym.reports.stacks.shapes import Shapes
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def lines(draw: st.DrawFn) -> list[str]:
     return [f"{template % row}\n" for row in draw(rows)]
 
 
-def each_alone(_: Shapes, several: Sequence[str]) -> list[int]:
+def each_alone(_: LineKeys, several: Sequence[str], _longest: int) -> list[int]:
     """Numbers of lines that are all of other shapes."""
     return [NO_SHAPE] * len(several)
 
@@ -93,7 +93,7 @@ def each_alone(_: Shapes, several: Sequence[str]) -> list[int]:
 def test_what_is_known_of_a_line_is_right_for_others(several: list[str]) -> None:
     text = "".join(several)
     found = readings(text)
-    with patch.object(Shapes, "_numbers", each_alone):
+    with patch.object(LineKeys, "shapes", each_alone):
         assert found == readings(text)
 
 

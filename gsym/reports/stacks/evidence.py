@@ -26,6 +26,7 @@ from gsym.reports.stacks.tokens import (
     IS_WRITTEN_AS_ADDRESS,
     KERNEL_ADDRESS,
     MAY_HAVE_ADDRESS,
+    NEAR_ADDRESS,
     objects,
     tokens,
 )
@@ -123,7 +124,8 @@ class Line:
             self.is_written: bool = like.is_written
             self.is_numbers: bool = like.is_numbers
             return
-        self.is_written = IS_WRITTEN_AS_ADDRESS.search(text) is not None
+        is_near = NEAR_ADDRESS.search(text)
+        self.is_written = bool(is_near and IS_WRITTEN_AS_ADDRESS.search(text))
         self.is_numbers = _NO_SUMS.search(text) is None
 
     @property

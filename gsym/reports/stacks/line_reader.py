@@ -168,9 +168,7 @@ class LineReader:
             )
         if self._block_names:
             return ()
-        several = (
-            (at, evidence.Line(shape.text(block[at]), shape.first)) for at in asked
-        )
+        several = ((at, shape.line(block[at])) for at in asked)
         last = len(block) - _MOST_AFTER
         return [
             at for at, line in several if at < last and not line.is_plain(self._around)
@@ -241,8 +239,7 @@ class LineReader:
                 if shape.images and self.images.add_described(shape.text(line), shape):
                     found.add(start + at)
                 elif _MAY_PLACE.search(line):
-                    own = evidence.Line(shape.text(line), shape.first)
-                    others.append((start + at, own))
+                    others.append((start + at, shape.line(line)))
         self._has_stack = described >= _FEW_FRAMES
         self.images.loaded.close()
         # What a form describes comes first, then lines of nothing else: they have ids.
@@ -258,7 +255,7 @@ class LineReader:
         is_between = self._position and shape.is_between
         is_heading = not is_between and self._add_heading(text, shape)
         if not is_heading:
-            found, values = self._meaning(text, shape, lines, at)
+            found, values = self._meaning(shape, lines, at)
             if found is not None and not self._is_elsewhere(found, values, text):
                 own = [line], [found.pattern], [values], [self._position]
                 self._stack.add_lines(*own)
@@ -362,7 +359,7 @@ class LineReader:
                 continue
             if len(found) == 1 and self._is_weak(found[0][0], form):
                 ((frame, cut),) = found
-                found = [(self._with_others(frame, line, shape, lines, at), cut)]
+                found = [(self._with_others(frame, shape, lines, at), cut)]
             else:
                 shape.is_alike = shape.usual is not None
             end = 0
@@ -399,15 +396,10 @@ class LineReader:
         return is_word
 
     def _with_others(
-        self,
-        frame: StackFrame,
-        line: str,
-        shape: Shape,
-        lines: Sequence[str],
-        at: int,
+        self, frame: StackFrame, shape: Shape, lines: Sequence[str], at: int
     ) -> StackFrame:
         """A frame with what its line may mean otherwise."""
-        found, values = self._meaning(shape.text(line), shape, lines, at)
+        found, values = self._meaning(shape, lines, at)
         options = [
             each.of(values)._replace(
                 is_guess=True, is_return=False, may_be_exact=False, may_return=False
@@ -420,14 +412,14 @@ class LineReader:
         return frame._replace(others=tuple(options), may_return=True, may_be_exact=True)
 
     def _meaning(
-        self, text: str, shape: Shape, lines: Sequence[str], at: int
+        self, shape: Shape, lines: Sequence[str], at: int
     ) -> tuple[Meaning | None, Sequence[int]]:
         """The meaning of a line, if it may have frames, and its numbers."""
-        line, before = evidence.Line(text, shape.first), self._before
+        line, before = shape.line(lines[at]), self._before
         self._before = ((lines[at], shape), *before[:3])
 
         def usual() -> Iterator[int]:
-            several = [evidence.Line(own.text(it), own.first) for it, own in before]
+            several = [own.line(it) for it, own in before]
             return evidence.modules_nearby(self._stack, several, self._after(lines, at))
 
         is_placed = self.images.loaded.regions or self._process or self._chosen
@@ -448,7 +440,7 @@ class LineReader:
             if lines[number] not in BREAKS:
                 if number < self._block_end:
                     shape = self._block[number - self._block_end]
-                    return evidence.Line(shape.text(lines[number]), shape.first)
+                    return shape.line(lines[number])
                 return evidence.Line(text_of(lines[number]))
         return None
 

@@ -13,7 +13,7 @@ from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.memory.stack_parts import LinePattern, Reading
 from gsym.patterns import regex
 from gsym.records import NamedTuple
-from gsym.reports.stacks.evidence import SAYS_NOTHING, Line, candidates
+from gsym.reports.stacks.evidence import SAYS_NOTHING, candidates
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ class RepeatedLines:
         columns = self.columns([line], shape, numbers.spans)
         is_placing = any(numbers.placing(columns))
         if is_placing:
-            self._images.add(Line(shape.text(line), shape.first))
+            self._images.add(shape.line(line))
         near = () if numbers.has_sure or numbers.says_nothing else tuple(usual())
         if is_placing or near:
             columns = self.columns([line], shape, numbers.spans, near)
@@ -356,9 +356,8 @@ class RepeatedLines:
         spans: list[tuple[int, int]] = []
         readings: list[tuple[Reading, ...]] = []
         frames: list[StackFrame] = []
-        for start, end, frame in candidates(
-            Line(text, first).parts, self._around, near
-        ):
+        parts = shape.line(line).parts
+        for start, end, frame in candidates(parts, self._around, near):
             of_caller = is_return or frame.is_return or frame.ordinal > 0
             own = frame._replace(
                 is_return=of_caller, may_be_exact=True, may_return=True, others=()

@@ -10,14 +10,13 @@ from itertools import islice
 from operator import itemgetter
 
 from gsym.lazy import re
-from gsym.patterns import regex
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.frames import BETWEEN, FRAMES
 from gsym.reports.stacks.headings import HEADINGS
 from gsym.reports.stacks.images import IMAGES
 from gsym.reports.stacks.prefixes import COLOURS, prefix_size, without_colours
 from gsym.reports.stacks.repeated_lines import LineKeys, Numbers, Spans, encoded
-from gsym.reports.stacks.tokens import BARE, BREAKS, IS_WRITTEN_AS_ADDRESS
+from gsym.reports.stacks.tokens import BARE, BREAKS
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -33,12 +32,9 @@ if TYPE_CHECKING:
     _Form = TypeVar("_Form", HeadingForm, ImageForm)
 
 _PREFIX = "0x"
-# Each line has this that `IS_WRITTEN_AS_ADDRESS` is found in; the search is shorter.
-_NEAR_ADDRESS = regex(r"0[xX]|[+`$]|[0-9a-fA-F]{8}")
-_LEAST_KEPT = 1 << 22  # bytes of shapes that are kept of any text
+_LEAST_KEPT = 1 << 24  # bytes of shapes that are kept of any text
 _KEPT_PART = 16  # of the bytes that were read, one in so many may be kept beyond them
 _SHAPE_SIZE = 2_048  # bytes that a shape takes beside its line
-_NO_SHAPE = (1 << 32) - 1  # of lines that are too long
 _USUAL_LINE = 512  # bytes
 _TOKENS_OF_BYTE = 64  # bytes of tokens for each byte of a line beyond that
 
@@ -152,6 +148,13 @@ class Shape:
         """The text of a line of this shape: without colours and the prefix of a log."""
         return self.plain(line)[self._skipped :]
 
+    def line(self, line: str) -> evidence.Line:
+        """The tokens of a line of this shape."""
+        text = self.text(line)
+        if text == self.first.text:
+            return self.first
+        return evidence.Line(text, self.first)
+
     def bytes_of(self, start: int, end: int) -> tuple[int, int]:
         """The range of bytes in a line without colours of a part of its text."""
         text, before = self.first.text, self._prefix_bytes
@@ -197,10 +200,8 @@ class Shape:
 
     def cuts(self, form: FrameForm) -> list[Cut]:
         """Places of what a form finds in its lines."""
-        text = self.first.text
-        if form.hint not in text or (form.whole and not form.whole.match(text)):
-            return []
-        several = islice(form.pattern.finditer(text), None if form.whole else 1)
+        found = form.pattern.finditer(self.first.text)
+        several = islice(found, None if form.whole else 1)
         return [
             Cut(form, each, self.span(*_shown(each)), self._skipped) for each in several
         ]
@@ -231,7 +232,8 @@ class Shapes:
         if self._size > _LEAST_KEPT + self._read // _KEPT_PART:
             self._keys, self._known, self._size = LineKeys(), [], 0
         self._read += sum(map(len, lines))
-        known, new, numbers = self._known, list[Shape](), self._numbers(lines)
+        numbers = self._keys.shapes(lines, self._longest)
+        known, new = self._known, list[Shape]()
         if max(numbers, default=0) < len(known):
             return [*map(known.__getitem__, numbers)]
         found: list[Shape] = []
@@ -248,10 +250,6 @@ class Shapes:
         self._describe(new)
         return found
 
-    def _numbers(self, lines: Sequence[str]) -> Sequence[int]:
-        """Numbers that are equal for lines of one shape."""
-        return self._keys.shapes(lines, self._longest)
-
     def _describe(self, shapes: Sequence[Shape]) -> None:
         # A log has many lines, and of few forms.
         text = "".join([each.first.text for each in shapes])
@@ -262,35 +260,33 @@ class Shapes:
         may_have_frame = self._interest(hints)
         for shape in shapes:
             line = shape.first.text
-            shape.is_interesting = may_have_frame(line)
+            is_written = shape.first.is_written
+            shape.is_interesting = is_written or bool(may_have_frame(line))
             shape.has_bare = BARE.search(line) is not None
             if shape.first.is_numbers and "[" not in line:  # of no form
                 continue
             shape.is_answered = evidence.IS_INLINED.search(line) is not None
             shape.images = [*_found(images, line)]
-            several = ((form, shape.cuts(form)) for form in frames)
+            fit = [
+                form
+                for form in frames
+                if form.hint in line and (form.whole or form.pattern).search(line)
+            ]
+            several = ((form, shape.cuts(form)) for form in fit)
             shape.frames = [(form, cuts) for form, cuts in several if cuts]
             shape.headings = [*_found(headings, line)]
             if shape.size <= self._longest:
                 shape.usual = shape.find_usual()
             shape.is_between = any(each.match(line) for each in BETWEEN)
 
-    def _interest(self, hints: set[str]) -> Callable[[str], bool]:
+    def _interest(self, hints: set[str]) -> Callable[[str], object]:
         """A search that fails in most lines of a log: they are text."""
         known = [*map(re.escape, (*hints - {_PREFIX}, *BREAKS))]
         if self._takes_bare:
             known.append(BARE.pattern)
         # in lines between frames
         known.append(r"^\s|\(|created by| from:|^[jJAv]  |^\"|[\[:,]\s*\"$")
-        search = re.compile("|".join(known)).search
-
-        def may_have_frame(line: str) -> bool:
-            is_near = _NEAR_ADDRESS.search(line)
-            return bool(
-                (is_near and IS_WRITTEN_AS_ADDRESS.search(line)) or search(line)
-            )
-
-        return may_have_frame
+        return re.compile("|".join(known)).search
 
 
 def _found(forms: Iterable[_Form], text: str) -> Iterator[_Form]:

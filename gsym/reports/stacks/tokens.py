@@ -30,7 +30,10 @@ IS_WRITTEN_AS_ADDRESS = regex(
     r"(?:[./\\]|[A-Za-z]:\\|[\w.-]+\.(?:so|dll|exe))"
     r"|(?:\.(?:so|dll|exe)|/\S{1,128})[\s(\[]{1,16}[0-9a-fA-F]{8,16}(?!\w)"
 )
-"""Found in lines with a number that looks like an address."""
+"""Found in lines with a number that looks like an address, if `NEAR_ADDRESS` is."""
+
+NEAR_ADDRESS = regex(r"0[xX]|[+`$]|[0-9a-fA-F]{8}")
+"""Of these searches the shorter one."""
 
 BARE = regex(r"(?<![\w.$])[0-9a-fA-F]{6,16}(?!\w)")
 """A number that may be anything."""
@@ -117,6 +120,8 @@ _RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|(?<=000)[ \t]+){_HEX}(?!\w)")
 _MAY_BE_RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|[ \t]+){_HEX}(?!\w)")
 _MODE = regex(r"(?<![\w-])[r-][w-][xs-][\w-]?[ \t]+(?:0x)?([0-9a-fA-F]{1,16})\s")
 _BEFORE = regex(r"([\w/]+)\)?(?!@)[ \t]*[:=]?[ \t]*[(\[<\"'@]*[ \t]*$")
+_AFTER_WORD = " \t\n)([<\"'@:="  # all that `_BEFORE` has there
+_WORDS = regex(r"[\w/]+")
 # Registers whose contents are no code address that a stack has.
 _REGISTER = regex(
     r"[er]?[abcd]x|[er]?[sd]il?|[er]?[sb]p|[rxwqdvf]\d{1,2}|[astk]\d{1,2}|fp|gp|tp|ssp"
@@ -398,7 +403,7 @@ def _mentions(text: str) -> Iterator[Mention]:
         if SOURCE.search(path) or _CLOSING_TAG.match(text, each.start() - 1):
             continue
         found = True
-        yield Mention(each.start(), each.end(), path, is_sure=True)
+        yield _new(Mention, (each.start(), each.end(), path, True))
     if found:
         return
     seen: set[str] = set()
@@ -418,11 +423,13 @@ def _number(found: re.Match[str], text: str) -> Number:
     digits = found[0].lower().replace("`", "").removeprefix("$")
     is_marked = len(digits) >= 8 or digits.startswith("0x") or "`" in found[0]  # noqa: PLR2004
     is_prefixed = found[0][:2] in {"0x", "0X"} or not found[0].isalnum()
-    before = _BEFORE.search(text, max(found.start() - 48, 0), found.start())
+    text = text[max(found.start() - 48, 0) : found.start()]
+    rest = text.rstrip(_AFTER_WORD)  # a search would begin at each character
+    words = _WORDS.findall(rest)
+    before = words and _BEFORE.match(text, len(rest) - len(words[-1]))
     word = before[1].lower() if before else ""
-    return Number(
-        found.start(), found.end(), int(digits, 16), is_marked, is_prefixed, word
-    )
+    value = int(digits, 16)
+    return _new(Number, (*found.span(), value, is_marked, is_prefixed, word))
 
 
 def _offset(
@@ -433,7 +440,7 @@ def _offset(
 ) -> Offset | None:
     values, size = _offset_values(found)
     left = len(text[: found.start()].rstrip(" "))
-    made = Offset(found.start(), found.end(), values, "", size, plus=found.start())
+    made = _new(Offset, (*found.span(), values, "", size, None, -1, found.start()))
     for number, each in enumerate(mentions):
         if each.is_sure and each.end == left:
             return made._replace(start=each.start, module=number)
