@@ -440,18 +440,20 @@ bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name 
     return name_of_chain(resolver, &chain, ret);
 }
 
-/* The search for a name that is in .debug_str, in a DIE of the unit or in the one to which
- * that refers, as most are. */
+/* The search for a name in a DIE of the unit or in the one to which that refers, as most
+ * are. */
 typedef struct name_search {
     uint64_t offset; /* of the DIE that is read next; 0: none */
-    uint64_t key;    /* as in known_name, 0: the name was not found in this way */
-    uint64_t raw;    /* its offset in .debug_str */
+    uint64_t key;    /* as in known_name; 0: the name is in no .debug_str */
+    uint64_t raw;    /* the attribute with the name */
+    uint16_t form;   /* 0: the name was not found in this way */
 } name_search;
 
 /* Read the next DIE of a search as follow() does. */
 static void search_die(const name_resolver *resolver, bool is_plain, name_search *search) {
     const dwarf_unit *unit = resolver->unit;
-    uint64_t offset = search->offset, raw;
+    uint64_t offset = search->offset;
+    const dwarf_input *file;
     enum dwarf_field field = FIELD_LINKAGE_NAME;
     dwarf_fields fields;
     search->offset = 0;
@@ -466,10 +468,11 @@ static void search_die(const name_resolver *resolver, bool is_plain, name_search
         }
         if (!is_plain || offset != 0) return;
     }
-    raw = fields.raw[field];
-    if (fields.form[field] != DW_FORM_strp || raw >> DWARF_OFFSET_BITS != 0) return;
-    search->key = dwarf_key(unit->input, raw);
-    search->raw = raw;
+    search->form = fields.form[field];
+    search->raw = fields.raw[field];
+    file = dwarf_string_file(unit, search->form);
+    if (file == NULL || search->raw >> DWARF_OFFSET_BITS != 0) return;
+    search->key = dwarf_key(file, search->raw);
     __builtin_prefetch(known_names_slot(&resolver->known, search->key));
 }
 
@@ -478,13 +481,13 @@ static void search_die(const name_resolver *resolver, bool is_plain, name_search
  * them are known to this worker. */
 static void search_known(const name_resolver *resolver, const name_search *search,
                          resolved_name *ret) {
-    const dwarf_bytes *strings = &resolver->unit->input->sections[GSYM_DEBUG_STR];
+    const dwarf_input *file = dwarf_string_file(resolver->unit, search->form);
     const known_name *known = known_names_slot(&resolver->known, search->key);
     if (known->key == search->key && known->size <= NAME_SIZE)
         *ret = (resolved_name){.size = known->size, .strp = known->strp,
                                .hash = known->hash};
-    else if (search->raw < strings->size)
-        __builtin_prefetch(strings->data + search->raw);
+    else if (search->raw < file->sections[GSYM_DEBUG_STR].size)
+        __builtin_prefetch(file->sections[GSYM_DEBUG_STR].data + search->raw);
 }
 
 bool dwarf_resolve_names(name_resolver *resolver, const uint64_t *offsets, size_t count,
@@ -501,10 +504,9 @@ bool dwarf_resolve_names(name_resolver *resolver, const uint64_t *offsets, size_
     for (size_t i = 0; i < count; ++i)
         if (searches[i].key != 0) search_known(resolver, &searches[i], &ret[i]);
     for (size_t i = 0; i < count; ++i) {
-        dwarf_string name = {"", 0};
+        dwarf_string name;
         if (ret[i].size > 0) continue;
-        if (searches[i].key != 0)
-            name = dwarf_string_value(resolver->unit, DW_FORM_strp, searches[i].raw);
+        name = dwarf_string_value(resolver->unit, searches[i].form, searches[i].raw);
         if (name.size > 0)
             ret[i] = (resolved_name){.bytes = name.bytes, .size = name.size,
                                      .key = searches[i].key};
