@@ -16,8 +16,15 @@ typedef struct walk_level {
     uint32_t call;     /* the innermost inlined call around them, or NO_INDEX */
     uint32_t scope;    /* the innermost scope of names around them, or NO_INDEX */
     bool in_code;      /* somewhere inside a subprogram */
-    uint8_t steps;     /* kinds of steps over them */
+    uint16_t steps; /* kinds of steps over them; a byte would be widened at each step */
 } walk_level;
+
+typedef enum visit_result {
+    VISIT_OK,
+    VISIT_DAMAGED,
+    VISIT_NO_MEMORY,
+    VISIT_PAUSED /* the walk pauses before the DIE */
+} visit_result;
 
 typedef struct walker {
     unit_walk *walk;
@@ -30,6 +37,7 @@ typedef struct walker {
     bool joins_blocks; /* functions of GHC */
     bool jumps;
     uint64_t max_list_bytes; /* of range lists */
+    const abbrev_step *step_table;
     uint8_t steps;         /* kinds of steps everywhere */
     uint8_t steps_outside; /* those outside of functions, too */
 } walker;
@@ -46,43 +54,45 @@ void unit_walk_deinit(unit_walk *walk) {
 /* ---- levels ---------------------------------------------------------------------- */
 
 /* Return the kinds of steps over DIEs that have these properties. */
-static inline uint8_t steps_over(const walker *w, uint32_t function, bool in_code) {
-    return (uint8_t)(w->steps | (in_code ? 0 : w->steps_outside) |
-                     (function == NO_INDEX ? STEP_INLINED : 0));
+static inline uint16_t steps_over(const walker *w, uint32_t function, bool in_code) {
+    return (uint16_t)(w->steps | (in_code ? 0 : w->steps_outside) |
+                      (function == NO_INDEX ? STEP_INLINED : 0));
 }
 
 /* Go to the children of the DIE that was read last, which have these properties. They are
  * written one by one: a copy of all at once would wait for what was just written. */
-static inline bool descend(walker *w, uint32_t function, uint32_t call, uint32_t scope,
-                           bool in_code) {
+static inline visit_result descend(walker *w, uint32_t function, uint32_t call,
+                                   uint32_t scope, bool in_code, unsigned steps) {
     unit_walk *walk = w->walk;
-    if (walk->levels.count > DWARF_MAX_DEPTH) {
-        if (w->too_deep++ == 0)
-            dwarf_warn(w->warnings, GSYM_WARN_DEPTH, w->unit->header->offset,
-                       DWARF_MAX_DEPTH);
-        return true;
+    if (GSYM_UNLIKELY(walk->levels.count > DWARF_MAX_DEPTH)) {
+        w->too_deep = 1;
+        w->level->steps = STEP_LEAF;
+        dwarf_warn(w->warnings, GSYM_WARN_DEPTH, w->unit->header->offset, DWARF_MAX_DEPTH);
+        return VISIT_OK;
     }
-    if (!LIST_RESERVE(walk->levels, 1)) return false;
+    if (!LIST_RESERVE(walk->levels, 1)) return VISIT_NO_MEMORY;
     w->level = &walk->levels.items[walk->levels.count++];
     w->level->function = function;
     w->level->call = call;
     w->level->scope = scope;
     w->level->in_code = in_code;
-    w->level->steps = steps_over(w, function, in_code);
-    return true;
+    w->level->steps = (uint16_t)steps;
+    return VISIT_OK;
 }
 
 /* Go to children that have the properties of the DIE. */
-static bool descend_alike(walker *w) {
+static visit_result descend_alike(walker *w) {
     const walk_level *level = w->level;
-    return descend(w, level->function, level->call, level->scope, level->in_code);
+    return descend(w, level->function, level->call, level->scope, level->in_code,
+                   level->steps);
 }
 
 /* Leave the children that end at `offset`. False where that was the root. */
 static bool ascend(walker *w, uint64_t offset) {
-    const walk_level *level = w->level;
-    if (w->too_deep > 0) {
-        --w->too_deep;
+    walk_level *level = w->level;
+    if (GSYM_UNLIKELY(w->too_deep > 0)) {
+        if (--w->too_deep == 0)
+            level->steps = steps_over(w, level->function, level->in_code);
         return true;
     }
     if (w->walk->levels.count == 1) return false;
@@ -299,21 +309,10 @@ static bool add_call_site(walker *w, const dwarf_fields *fields, uint16_t tag) {
 
 /* ---- visiting ----------------------------------------------------------------------- */
 
-typedef enum visit_result {
-    VISIT_OK,
-    VISIT_DAMAGED,
-    VISIT_NO_MEMORY,
-    VISIT_PAUSED /* the walk pauses before the DIE */
-} visit_result;
-
-static visit_result step_over(walker *w, const abbrev *a, cursor *c) {
-    return abbrev_skip(w->unit->abbrevs, a, c) ? VISIT_OK : VISIT_DAMAGED;
-}
-
 /* Go on below a DIE, or after one without children. */
 static visit_result go_on(walker *w, const abbrev *a, cursor *c) {
     if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
-    return !a->has_children || descend_alike(w) ? VISIT_OK : VISIT_NO_MEMORY;
+    return a->has_children ? descend_alike(w) : VISIT_OK;
 }
 
 /* Pass over a DIE and all below it or, without DW_AT_sibling, over its attributes. */
@@ -333,7 +332,7 @@ static visit_result visit_class(walker *w, const abbrev *a, cursor *c, uint64_t 
         return VISIT_OK;
     }
     children = *c;
-    if (!a->has_children) return step_over(w, a, c);
+    if (!a->has_children) return go_on(w, a, c);
     if (!abbrev_skip(w->unit->abbrevs, a, &children)) return VISIT_DAMAGED;
     if (!add_scope(w, offset, a, cursor_offset(&children), sibling, &scope))
         return VISIT_NO_MEMORY;
@@ -342,8 +341,8 @@ static visit_result visit_class(walker *w, const abbrev *a, cursor *c, uint64_t 
         return VISIT_OK;
     }
     *c = children;
-    return descend(w, NO_INDEX, NO_INDEX, scope, w->level->in_code) ? VISIT_OK
-                                                                   : VISIT_NO_MEMORY;
+    return descend(w, NO_INDEX, NO_INDEX, scope, w->level->in_code,
+                   w->level->steps | STEP_INLINED);
 }
 
 static visit_result visit_namespace(walker *w, const abbrev *a, cursor *c,
@@ -353,9 +352,7 @@ static visit_result visit_namespace(walker *w, const abbrev *a, cursor *c,
     if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
     if (!a->has_children) return VISIT_OK;
     if (!add_scope(w, offset, a, cursor_offset(c), 0, &scope)) return VISIT_NO_MEMORY;
-    return descend(w, level->function, level->call, scope, level->in_code)
-               ? VISIT_OK
-               : VISIT_NO_MEMORY;
+    return descend(w, level->function, level->call, scope, level->in_code, level->steps);
 }
 
 static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
@@ -384,7 +381,7 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
     }
     if (!a->has_children) return VISIT_OK;
     if (!add_scope(w, offset, a, cursor_offset(c), 0, &scope)) return VISIT_NO_MEMORY;
-    return descend(w, function, NO_INDEX, scope, true) ? VISIT_OK : VISIT_NO_MEMORY;
+    return descend(w, function, NO_INDEX, scope, true, steps_over(w, function, true));
 }
 
 static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
@@ -403,8 +400,8 @@ static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_
     }
     if (!a->has_children) return VISIT_OK;
     /* The scopes of the callee are around what is declared here. */
-    return descend(w, function, call, NO_INDEX, w->level->in_code) ? VISIT_OK
-                                                                   : VISIT_NO_MEMORY;
+    return descend(w, function, call, NO_INDEX, w->level->in_code,
+                   w->level->steps | (function == NO_INDEX ? STEP_INLINED : 0u));
 }
 
 /* Extend the function around a block to the block. False where memory ran out. */
@@ -437,7 +434,7 @@ static visit_result visit_block(walker *w, const abbrev *a, cursor *c, uint64_t 
     if (!w->joins_blocks || w->level->function == NO_INDEX) return go_on(w, a, c);
     if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
     if (!add_block(w, &fields, offset)) return VISIT_NO_MEMORY;
-    return !a->has_children || descend_alike(w) ? VISIT_OK : VISIT_NO_MEMORY;
+    return a->has_children ? descend_alike(w) : VISIT_OK;
 }
 
 static visit_result visit_call_site(walker *w, const abbrev *a, cursor *c) {
@@ -453,7 +450,7 @@ static visit_result visit_call_site(walker *w, const abbrev *a, cursor *c) {
 static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
     if (GSYM_UNLIKELY(w->too_deep > 0)) {
         if (a->has_children) ++w->too_deep;
-        return step_over(w, a, c);
+        return abbrev_skip(w->unit->abbrevs, a, c) ? VISIT_OK : VISIT_DAMAGED;
     }
     /* Branches, which processors predict better than a jump to one of all. */
     if (a->action == ACTION_INLINED) return visit_inlined(w, a, c, offset);
@@ -497,10 +494,9 @@ static inline void fetch_ahead(const uint8_t *at) {
  * damaged, or that is near the end. */
 static inline __attribute__((always_inline)) const uint8_t *
 take_steps(const walker *w, const cursor *c) {
-    const abbrev_step *steps = w->unit->abbrevs->steps;
+    const abbrev_step *steps = w->step_table;
     const uint8_t *at = c->at;
-    uint64_t unit = w->unit->header->offset, end = (uint64_t)(c->end - c->start);
-    unsigned kinds = w->too_deep > 0 ? (unsigned)STEP_LEAF : w->level->steps;
+    unsigned kinds = w->level->steps;
     while (c->end - at >= STEP_REACH) {
         abbrev_step step = steps[*at];
         unsigned kind = step.kind & kinds;
@@ -517,9 +513,10 @@ take_steps(const walker *w, const cursor *c) {
         } else if (step.size > 0) {
             at += step.size;
         } else {
-            uint64_t next = unit + cursor_load32(at + step.at, CURSOR_HOST_BIG_ENDIAN);
-            if (next < (uint64_t)(at - c->start) + 2 || next > end) break;
-            at = c->start + next;
+            uint64_t ahead = w->unit->header->offset - (uint64_t)(at - c->start) +
+                             cursor_load32(at + step.at, CURSOR_HOST_BIG_ENDIAN);
+            if (ahead < 2 || ahead > (uint64_t)(c->end - at)) break;
+            at += ahead;
         }
     }
     return at;
@@ -562,6 +559,7 @@ bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnin
                 .joins_blocks = unit->language == DW_LANG_Haskell,
                 .jumps = !unit->input->full_walk,
                 .max_list_bytes = max_list_bytes(unit),
+                .step_table = unit->abbrevs->steps,
                 .steps = STEP_LEAF};
     cursor c = dwarf_unit_cursor(unit, walk->reached);
     uint64_t at;
