@@ -27,7 +27,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
-    from io import BufferedReader
+    from io import BufferedReader, FileIO
     from mmap import mmap
     from typing import Any
 
@@ -77,12 +77,12 @@ def read_contents(path: str, *, copy: bool) -> tuple[mmap | bytes, os.stat_resul
     They are mapped, unless a copy is wanted or the file cannot be: a pipe. A pipe or
     device of no known kind, which may be endless, is read no further than its head.
     """
-    from io import open as open_file
+    from io import BufferedReader, FileIO
     from mmap import ACCESS_READ, mmap
     from os import fstat
     from stat import S_ISREG
 
-    with ErrorsOf(path), open_file(path, "rb") as file:
+    with ErrorsOf(path), BufferedReader(FileIO(path)) as file:
         status = fstat(file.fileno())
         if not copy:
             try:
@@ -95,7 +95,7 @@ def read_contents(path: str, *, copy: bool) -> tuple[mmap | bytes, os.stat_resul
     return copied, status
 
 
-def _read_stream(file: BufferedReader) -> bytes:
+def _read_stream(file: BufferedReader[FileIO]) -> bytes:
     from gsym.containers.recognition import HEAD_SIZE, recognise
 
     head = file.read(HEAD_SIZE)
