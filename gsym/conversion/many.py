@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 # What a file may fail with while the others are converted.
 FAILURES = (GsymError, OSError, MemoryError)
 _ALONE = 16 << 20  # bytes of a file
-_PER_CORE = 2  # half of the threads wait until the disk has their files
 _MAX_AT_ONCE = 32
 
 
@@ -70,8 +69,7 @@ def convert_many(
             and symbol files below it.
         output_dir: Folder, which is created; an output is named as its input with
             `.gsym` added. Outputs of a folder keep their places below it.
-        threads: Worker threads; by default two per core, for half of them wait for the
-            disk.
+        threads: Worker threads; by default one per core.
         progress: Called regularly from this thread with (bytes done, total bytes) of
             all inputs.
         options: Other keywords of `convert`.
@@ -198,7 +196,7 @@ def run_side_by_side(
             should report its progress to.
         take: Gets the results in the order of *paths*, as soon as they are there, in
             this thread.
-        threads: All worker threads; None: two per core.
+        threads: All worker threads; None: one per core.
         progress: Called by this thread with (bytes done, total bytes).
 
     Raises:
@@ -239,7 +237,7 @@ def run_side_by_side(
             finish(number, 1, None)
 
     if small:
-        most = _PER_CORE * core_count() if threads is None else threads
+        most = core_count() if threads is None else threads
         count = min(most, _MAX_AT_ONCE, len(small))
         run_workers(work_off, count, hand_over, small.clear)
         hand_over()

@@ -9,6 +9,7 @@ it has ended.
 from __future__ import annotations
 
 from _thread import allocate_lock
+from stat import S_ISREG
 
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib, uuid_bytes
@@ -80,7 +81,6 @@ def read_contents(path: str, *, copy: bool) -> tuple[mmap | bytes, os.stat_resul
     from io import BufferedReader, FileIO
     from mmap import ACCESS_READ, mmap
     from os import fstat
-    from stat import S_ISREG
 
     with ErrorsOf(path), BufferedReader(FileIO(path)) as file:
         status = fstat(file.fileno())

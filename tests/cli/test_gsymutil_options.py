@@ -96,7 +96,7 @@ def test_mistakes_are_printed_on_standard_error(folder: Path, run: Run) -> None:
         (["missing"], "missing: No such file or directory"),
         (["."], ".: Is a directory"),
         (["broken"], "broken: not a GSYM file (bad magic)"),
-        (["empty"], "empty: data too small to be a GSYM file"),
+        (["empty"], "empty: the file is empty"),
     ]:
         (folder / "broken").write_bytes(b"no GSYM file")
         (folder / "empty").touch()

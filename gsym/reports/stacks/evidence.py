@@ -419,18 +419,18 @@ class _Maker:
             if is_guess != placed.is_guess:
                 placed = placed._replace(is_guess=is_guess)
             options.append(placed)
-        is_placed = self._around.chosen is not None or bool(self._usual)
-        are_only = is_placed and not NO_NUMBERS.search(self._part.text)
+        text, is_chosen = self._part.text, self._around.chosen is not None
+        are_only = (is_chosen or self._usual) and not NO_NUMBERS.search(text)
         is_beside = self._is_beside(number)
         is_near = number.is_prefixed or is_beside
-        if not options and _IS_OF_KERNEL.match(self._part.text, number.start):
+        if not (options or is_chosen) and _IS_OF_KERNEL.match(text, number.start):
             kernel = self._around.stack.number(module_of_path(KERNEL))
             found = _frame(kernel, number.value, "link", symbol, plus)
             options.append(found._replace(is_guess=True))
-        if not is_near and self._around.chosen is None:
+        if not is_near and not is_chosen:
             return self._made(number.start, number.end, options)  # any number
         for module, is_sure in self._modules(number.start):
-            if number.is_marked or is_sure or self._around.chosen is not None:
+            if number.is_marked or is_sure or is_chosen:
                 is_guess = not (are_only or (is_sure and is_beside))
                 frame = _frame(
                     *(module, number.value, "either", symbol, plus), is_guess=is_guess
