@@ -41,7 +41,7 @@ seen=$(
     units=$(llvm-dwarfdump-22 $program | grep -c 'DW_AT_dwo_name.*Shapes.*[.]pcm' || true)
     length=$(gdb -nx -q -batch -ex 'info scope work' $program 2>/dev/null |
       sed -n 's/.* box .*\(length [0-9]*\).*/\1/p')
-    llvm-gsymutil-22 --convert $program -o gsym >messages 2>&1
+    llvm-gsymutil-22 --convert $program -o converted >messages 2>&1
     warned=$(grep -q 'Unable to retrieve DWO' messages && echo warned || echo silent)
     echo "$program: $units unit of a module; box has $length; llvm-gsymutil $warned"
   done

@@ -1,8 +1,9 @@
-"""Modules of the standard library that are imported when they are first used.
+"""Modules of the standard library, and regular expressions, loaded at their first use.
 
-Each takes longer to import than many commands take to work, and most use none of them.
-Files import these modules from here, not inside functions: each file then lists at its
-head what it uses, and each module stands in it once.
+To import one of these modules, or to compile the expressions of all reports, takes
+longer than many commands take to work. Files import the modules from here, not inside
+functions: each file then lists at its head what it uses, and each module stands in it
+once.
 """
 # ruff: noqa: PLC0414 - the modules are exported
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import shutil as shutil
     import tempfile as tempfile
     import threading as threading
+    from re import compile as regex
     from typing import Any
 else:
 
@@ -47,3 +49,18 @@ else:
     shutil = _Module("shutil")
     tempfile = _Module("tempfile")
     threading = _Module("threading")
+
+    class regex:  # noqa: N801 - stands for `re.compile`
+        """The pattern that `re.compile` returns for the same arguments."""
+
+        def __init__(self, pattern: str | bytes, flags: int = 0) -> None:
+            self.pattern = pattern
+            self._given = flags
+
+        def __getattr__(self, name: str) -> Any:
+            """Compile the pattern; keep the method, so that it is found at once."""
+            if name.startswith("__"):  # of copies and the like
+                raise AttributeError(name)
+            found = getattr(re.compile(self.pattern, self._given), name)
+            setattr(self, name, found)
+            return found

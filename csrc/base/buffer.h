@@ -67,8 +67,8 @@ static inline void buffer_put_uint(buffer *out, uint64_t value, unsigned size) {
 
 enum { MAX_LEB_SIZE = 10 };
 
-/* Write a number at `at`, and nothing behind it, and return the position after it. The
- * caller has reserved MAX_LEB_SIZE bytes. */
+/* Write a number at `at` and leave the bytes after it as they are; return the position
+ * after it. The caller has reserved MAX_LEB_SIZE bytes. */
 static inline uint8_t *put_uleb_exact(uint8_t *at, uint64_t value) {
     while (value >= 0x80) {
         *at++ = (uint8_t)(value | 0x80);

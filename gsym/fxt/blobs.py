@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.fxt.records import Blob, LargeBlob, Record, begins_trace
-from gsym.patterns import regex
+from gsym.lazy import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

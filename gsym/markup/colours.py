@@ -6,7 +6,7 @@ A line of a log may switch colours on and off with `ESC[0m`, `ESC[1m` and `ESC[3
 
 from __future__ import annotations
 
-from gsym.patterns import regex
+from gsym.lazy import regex
 
 SGR = regex(rb"\x1b\[(?:[01]|3[0-7])m")
 ANY_SGR = regex(rb"\x1b\[[0-9;:]*m")  # the specification has a few of these

@@ -9,7 +9,7 @@ Source: compiler-rt, sanitizer_stacktrace_libcdep.cpp, tsan_report.cpp.
 from __future__ import annotations
 
 from gsym.engine.native import ffi, lib
-from gsym.patterns import regex
+from gsym.lazy import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

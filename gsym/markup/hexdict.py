@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from gsym.patterns import regex
+from gsym.lazy import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from html import escape
 
 from gsym.engine.native import to_bytes
+from gsym.lazy import regex
 from gsym.markup.colours import ANY_SGR
 from gsym.markup.outputs import Output
 from gsym.markup.parser import Element, HexDict
-from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from itertools import chain
 
 from gsym.engine.demangling import demangle_bytes, demangle_type
 from gsym.engine.native import to_bytes
+from gsym.lazy import regex
 from gsym.markup import parser
 from gsym.markup.address_space import AddressSpace, ContextError, SpaceBudget
 from gsym.markup.answers import Answer, answer_address, answer_at
@@ -15,7 +16,6 @@ from gsym.markup.element_text import ElementText
 from gsym.markup.line_runs import LineRuns
 from gsym.markup.parser import Backtrace, Data, Fault, Mmap, Pc, Token, find_elements
 from gsym.model import UINT64_MAX
-from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ Lines without elements pass in one piece.
 
 from __future__ import annotations
 
+from gsym.lazy import regex
 from gsym.markup.colours import remove_colours
 from gsym.markup.headings import Headings
 from gsym.markup.parser import BEGIN
 from gsym.markup.stack_lines import find_stacks, lines_before
-from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

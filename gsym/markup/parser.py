@@ -12,8 +12,8 @@ reads only code locations as programs print them (`csrc/text/markup_element.c`).
 from __future__ import annotations
 
 from gsym.engine.native import to_str
+from gsym.lazy import regex
 from gsym.model import UINT64_END
-from gsym.patterns import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

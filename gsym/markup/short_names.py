@@ -6,7 +6,7 @@ geo::area<int>(int) const` is `area<int>`.
 
 from __future__ import annotations
 
-from gsym.patterns import regex
+from gsym.lazy import regex
 
 _SCOPE = b"::"
 _OPENING, _CLOSING = b"<([{", b">)]}"

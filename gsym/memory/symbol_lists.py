@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
+from gsym.lazy import regex
 from gsym.model import UINT64_END
-from gsym.patterns import regex
 from gsym.ranges import AddressRanges
 
 TYPE_CHECKING = bool()

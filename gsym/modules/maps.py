@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.patterns import regex
+from gsym.lazy import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

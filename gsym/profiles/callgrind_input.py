@@ -22,8 +22,8 @@ import re
 from itertools import accumulate
 
 from gsym.errors import FormatError
+from gsym.lazy import regex
 from gsym.model import UINT64_MAX
-from gsym.patterns import regex
 from gsym.profiles import model
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.records import NamedTuple

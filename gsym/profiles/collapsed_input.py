@@ -13,7 +13,7 @@ from functools import cache
 from itertools import chain, islice
 
 from gsym.errors import FormatError
-from gsym.patterns import regex
+from gsym.lazy import regex
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import (
     MOST_FRAMES,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from gsym.patterns import regex
+from gsym.lazy import regex
 from gsym.profiles.json_input import read_node
 from gsym.profiles.model import (
     Frame,

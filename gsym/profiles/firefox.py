@@ -17,6 +17,7 @@ from itertools import accumulate, pairwise
 from statistics import median
 
 from gsym.errors import UnsupportedError
+from gsym.lazy import regex
 from gsym.model import UINT64_MAX, base_name
 from gsym.modules.key import (
     GUID_DIGITS,
@@ -29,7 +30,6 @@ from gsym.modules.key import (
     is_windows,
     read_debug_id,
 )
-from gsym.patterns import regex
 from gsym.profiles import model
 from gsym.profiles.json_input import Node, number_of, read_node, scaled, text_of
 from gsym.reports.stacks.browser_profile import HAS_ADDRESS, IS_INLINED

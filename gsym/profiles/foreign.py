@@ -6,8 +6,7 @@ import os
 from itertools import product
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.lazy import re
-from gsym.patterns import regex
+from gsym.lazy import re, regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

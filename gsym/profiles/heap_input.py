@@ -34,9 +34,8 @@ from math import exp
 
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
-from gsym.lazy import json
+from gsym.lazy import json, regex
 from gsym.modules.maps import DELETED, read_maps
-from gsym.patterns import regex
 from gsym.profiles import model
 from gsym.profiles.binaries import module_at
 from gsym.profiles.input_bytes import lines_of, read_inflated, read_pieces

@@ -16,8 +16,8 @@ import struct
 from gsym.containers.mapped_file import map_file
 from gsym.engine.native import zero_ended
 from gsym.errors import FormatError
+from gsym.lazy import regex
 from gsym.memory.symbol_lists import read_perf_map
-from gsym.patterns import regex
 from gsym.profiles.binaries import is_usable
 from gsym.profiles.model import Unsure, frame_at
 from gsym.ranges import AddressRanges

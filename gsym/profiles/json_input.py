@@ -20,7 +20,7 @@ from itertools import chain
 from math import isfinite
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.patterns import regex
+from gsym.lazy import regex
 from gsym.profiles.input_bytes import SLABS_MAGIC, read_pieces
 
 TYPE_CHECKING = bool()

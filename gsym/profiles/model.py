@@ -12,6 +12,7 @@ from contextlib import suppress
 from operator import itemgetter, mul, ne
 
 from gsym.errors import FormatError
+from gsym.lazy import regex
 from gsym.model import base_name
 from gsym.modules.key import (
     GUID_DIGITS,
@@ -22,7 +23,6 @@ from gsym.modules.key import (
     read_debug_id,
     read_go_id,
 )
-from gsym.patterns import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

@@ -27,8 +27,8 @@ from gsym.containers.recognition import inflater_of
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
+from gsym.lazy import regex
 from gsym.model import UINT64_END
-from gsym.patterns import regex
 from gsym.profiles import perf_features
 from gsym.profiles.input_bytes import Bound, read_inflated
 from gsym.profiles.perf_places import PerfFacts

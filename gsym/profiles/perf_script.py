@@ -30,7 +30,7 @@ from itertools import accumulate, chain, islice, zip_longest
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
-from gsym.patterns import regex
+from gsym.lazy import regex
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import MOST_FRAMES
 from gsym.profiles.perf_layout import (

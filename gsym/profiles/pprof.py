@@ -19,8 +19,8 @@ from collections import Counter
 
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError, GsymError
+from gsym.lazy import regex
 from gsym.model import UINT64_MAX
-from gsym.patterns import regex
 from gsym.profiles import model
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import Profile, id_text

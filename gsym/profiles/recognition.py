@@ -12,7 +12,7 @@ import struct
 from gsym.containers.recognition import TRACE_MAGICS
 from gsym.errors import FormatError
 from gsym.fxt.recognition import is_trace
-from gsym.patterns import regex
+from gsym.lazy import regex
 from gsym.profiles.foreign import require_known, require_known_text
 from gsym.profiles.input_bytes import (
     SLABS_MAGIC,

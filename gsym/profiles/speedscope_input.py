@@ -6,7 +6,7 @@ profiles that py-spy writes, and the pairs of profiles of memray.
 
 from __future__ import annotations
 
-from gsym.patterns import regex
+from gsym.lazy import regex
 from gsym.profiles import model
 from gsym.profiles.json_input import Node, read_node
 from gsym.profiles.model import ROOT, StackTree

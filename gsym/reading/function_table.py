@@ -11,8 +11,7 @@ from itertools import islice
 
 from gsym.engine.demangling import demangle
 from gsym.engine.native import ffi, lib, to_str
-from gsym.lazy import re
-from gsym.patterns import regex
+from gsym.lazy import re, regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ import os
 from contextlib import contextmanager
 from io import BytesIO
 
-from gsym.lazy import tempfile
+from gsym.lazy import regex, tempfile
 from gsym.model import UINT64_MAX
-from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.documents import decode_document, may_be_document
 

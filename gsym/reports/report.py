@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from gsym.engine.native import to_bytes, to_str
-from gsym.lazy import json
+from gsym.lazy import json, regex
 from gsym.memory.stack_parts import FOLDED, PROFILE
 from gsym.model import frame_text, in_source_notation, join_path
-from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.prefixes import prefix_size
 

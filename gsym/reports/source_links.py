@@ -16,9 +16,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from gsym.lazy import json
+from gsym.lazy import json, regex
 from gsym.model import base_name
-from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

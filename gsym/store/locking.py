@@ -210,6 +210,6 @@ def is_open(path: str) -> bool:
 
 def remove_tree(path: str) -> None:
     """Remove a folder with its contents, ignoring errors."""
-    with suppress(OSError):  # first: without its record, it is no module
+    with suppress(OSError):  # first: a folder without its record is not a module
         os.unlink(os.path.join(path, SIDECAR))
     shutil.rmtree(path, ignore_errors=True)

@@ -3,8 +3,8 @@
 The files are moved to a new folder and synced, and aliases are created. Then one link
 is atomically replaced, which publishes the module. A process killed before that leaves
 a folder without a link; one killed after it leaves the folder of the replaced module.
-The next process that publishes on the same shelf of the store removes both. A mark in
-the folder, which becomes the link, tells it from one that lost its link in a copy.
+The next process that publishes on the same shelf of the store removes both. A new
+folder has the mark `unpublished`; a copy without its link has neither of them.
 
 A file joins the module of its debug id that is the same build, as far as their ids
 tell; if there is none, it is published beside the others.

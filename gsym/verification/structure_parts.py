@@ -7,9 +7,9 @@ from itertools import pairwise
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import CALL_SITE, NODE, RANGE, ROW, ffi, lib, new_object
 from gsym.errors import GsymError
+from gsym.lazy import regex
 from gsym.leb128 import read_leb
 from gsym.model import UINT64_END
-from gsym.patterns import regex
 from gsym.reading.decoded_functions import FunctionDecoder, unpack
 from gsym.verification.structure import BrokenError, Extent, Finding, Layout
 

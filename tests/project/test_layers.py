@@ -59,7 +59,6 @@ BESIDE = (
         "arguments",
         "sizes",
         "leb128",
-        "patterns",
         "conditions",
     ),
     *("errors", "hints"),

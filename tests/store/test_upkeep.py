@@ -385,7 +385,7 @@ def killed(calls: int, names: Sequence[str], work: Callable[[], object]) -> bool
             setattr(os, name, ends(getattr(os, name)))
         try:
             work()
-        except BaseException:  # noqa: BLE001 - told by the exit code
+        except BaseException:  # noqa: BLE001 - the exit code tells it
             os._exit(2)
         os._exit(0)
     _, status = os.waitpid(child, 0)

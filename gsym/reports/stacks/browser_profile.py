@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 
+from gsym.lazy import regex
 from gsym.memory.stack_parts import (
     StackFrame,
     module_of_ids,
 )
-from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.documents import as_list, as_object
 

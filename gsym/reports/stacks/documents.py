@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from gsym.lazy import json
-from gsym.patterns import regex
+from gsym.lazy import json, regex
 from gsym.reports.stacks.prefixes import prefix_size, text_of
 
 TYPE_CHECKING = bool()

@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 
+from gsym.lazy import regex
 from gsym.memory.stack_parts import (
     NO_MODULE,
     StackFrame,
@@ -19,7 +20,6 @@ from gsym.memory.stack_parts import (
     module_of_path,
     module_of_uuid,
 )
-from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.tokens import (
     BARE,

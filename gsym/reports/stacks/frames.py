@@ -7,8 +7,8 @@ return, what they count from. For the groups of patterns, see
 
 from __future__ import annotations
 
+from gsym.lazy import regex
 from gsym.memory.stack_parts import FOLDED
-from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import ADDRESS, HEX, NUMBER, OFFSET, FrameForm
 
 # `   4:     0x5620f3f6a1b5 - app::main::h0123456789abcdef`

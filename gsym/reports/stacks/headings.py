@@ -6,8 +6,8 @@ see `gsym.reports.stacks.line_forms`.
 
 from __future__ import annotations
 
+from gsym.lazy import regex
 from gsym.memory.stack_parts import FAULT
-from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import HeadingForm
 
 TYPE_CHECKING = bool()

@@ -5,8 +5,8 @@ For the groups of patterns, see `gsym.reports.stacks.line_forms`.
 
 from __future__ import annotations
 
+from gsym.lazy import regex
 from gsym.modules.maps import MAPPING
-from gsym.patterns import regex
 from gsym.reports.stacks.frames import DART_MODULE, WIN_HEX
 from gsym.reports.stacks.line_forms import HEX, ImageForm
 

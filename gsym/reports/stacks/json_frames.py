@@ -7,6 +7,7 @@ base or an id, but no address, is a module.
 
 from __future__ import annotations
 
+from gsym.lazy import regex
 from gsym.memory.regions import Region, Regions
 from gsym.memory.stack_parts import (
     NO_MODULE,
@@ -17,7 +18,6 @@ from gsym.memory.stack_parts import (
     valid_text,
 )
 from gsym.model import UINT64_MAX
-from gsym.patterns import regex
 from gsym.reports.stacks.documents import as_list, as_object
 from gsym.reports.stacks.evidence import Line
 from gsym.reports.stacks.tokens import SOURCE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, islice
 
+from gsym.lazy import regex
 from gsym.memory.stack_parts import NO_MODULE, StackFrame
-from gsym.patterns import regex
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.placed_images import PlacedImages, hex_number
 from gsym.reports.stacks.prefixes import text_of

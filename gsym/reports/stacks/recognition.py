@@ -5,6 +5,7 @@ The format is recognized by content. Nothing is refused: an unknown format is te
 
 from __future__ import annotations
 
+from gsym.lazy import regex
 from gsym.memory.stack_parts import (
     NO_LIMITS,
     PROFILE,
@@ -12,7 +13,6 @@ from gsym.memory.stack_parts import (
     StackBuilder,
     module_of_path,
 )
-from gsym.patterns import regex
 from gsym.reports.stacks.documents import decode_document
 from gsym.reports.stacks.line_reader import LineReader
 

@@ -10,8 +10,8 @@ from array import array
 from itertools import accumulate, pairwise
 
 from gsym.engine.native import check, ffi, lib, new_error, new_object
+from gsym.lazy import regex
 from gsym.memory.stack_parts import LinePattern, Reading
-from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.evidence import SAYS_NOTHING, candidates
 

@@ -85,7 +85,7 @@ class LocalTree:
             yield from layout.paths(key)
 
     def _existing(self, path: str) -> str:
-        """The file at a relative path; "" if there is none, an error for several."""
+        """The path of the file at a relative path, or ""; several are an error."""
         full_path = f"{self.name}/{path}"
         start, any_name, end = full_path.partition(foreign_layouts.ANY)
         if not any_name:
@@ -131,7 +131,7 @@ class LocalStore:
     """Another store, which is only read."""
 
     def __init__(self, path: str) -> None:
-        from gsym.store.directory import Store  # most folders are none
+        from gsym.store.directory import Store  # most folders are not stores
 
         self._store = Store(path)
         self.name: str = self._store.path
