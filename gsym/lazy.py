@@ -5,21 +5,23 @@ longer than many commands take to work. Files import the modules from here, not 
 functions: each file then lists at its head what it uses, and each module stands in it
 once.
 """
-# ruff: noqa: PLC0414 - the modules are exported
 
 from __future__ import annotations
 
+__all__ = ["collections", "hashlib", "html", "json", "logging", "re", "regex"]
+__all__ += ["shutil", "tempfile", "threading"]
+
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    import collections as collections
-    import hashlib as hashlib
-    import html as html
-    import json as json
-    import logging as logging
-    import re as re
-    import shutil as shutil
-    import tempfile as tempfile
-    import threading as threading
+    import collections
+    import hashlib
+    import html
+    import json
+    import logging
+    import re
+    import shutil
+    import tempfile
+    import threading
     from re import compile as regex
     from typing import Any
 else:
