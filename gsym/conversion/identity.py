@@ -142,7 +142,8 @@ def identify_fitting(path: str, said: Saying | None) -> ModuleKey:
     with binary:
         if fit.outcome == UNKNOWN and said is not None and has_id(said(NO_KEY)):
             raise UuidMismatchError("its UUID is missing", path=binary.path)
-        return key_of_binary(binary)
+        code_hash = "" if said is None else said(NO_KEY).code_hash
+        return key_of_binary(binary)._replace(code_hash=code_hash)
 
 
 def open_fitting(path: Input, said: Saying | None) -> tuple[ObjectFile, Comparison]:

@@ -126,16 +126,21 @@ _MEMBERS: Mapping[str, str] = {
     "gc_samples": (
         f"a dump of stackprof; type: stackprof --stackcollapse {{}} {_TO_STACKS}"
     ),
-    "elapsed_time_sec": f"a profile of scalene; it has no stacks; {_PY_SPY}",
+    "alloc_samples": (
+        "a profile of scalene; type: jq -r "
+        r"""'.stacks[] | "\(.[0] | add) \(.[1].count)"' {} | gsym trace top -"""
+    ),
     "root_frame": (
         "a session of pyinstrument; "
         f"type: pyinstrument -r speedscope -o out.json PROGRAM{_TOP} out.json"
     ),
 }
+# The head of a profile of gperftools, then a mark, a version, options, and a name.
+_VMPROF = regex(rb"(?s)\0{8}\x03\0{15}.{8}\0{8}\x05\0..[^\0]")
 _PERFETTO = (
     "a trace of Perfetto; type: traceconv json {} out.json; gsym trace top out.json"
 )
-_PACKET = 0x0A  # the tag of each
+_PACKET = b"\x0a"  # the tag of each
 # Tags of the first field in the first field of a pprof or OpenTelemetry file.
 _KNOWN_TAGS = frozenset((0x08, 0x10, 0x0A, 0x12, 0x1A))
 _ENDINGS: Mapping[str, str] = {
@@ -163,6 +168,8 @@ def require_known(head: bytes, path: str) -> None:
     for magic, foreign in _MAGICS.items():
         if head.startswith(magic):
             raise _refusal(foreign, path)
+    if _VMPROF.match(head):
+        raise _refusal("a profile of vmprof; type: vmprofshow {} tree", path)
     if _is_perfetto(head):
         raise _refusal(_PERFETTO, path)
 
@@ -190,10 +197,9 @@ def require_known_name(path: str) -> None:
     Raises:
         UnsupportedError: It has; the error says what to type.
     """
-    name = path.rstrip(os.sep).lower()
-    for ending, foreign in _ENDINGS.items():
-        if name.endswith(ending):
-            raise _refusal(foreign, path)
+    _, ending = os.path.splitext(path.rstrip(os.sep))
+    if ending.lower() in _ENDINGS:
+        raise _refusal(_ENDINGS[ending.lower()], path)
 
 
 def _refusal(foreign: str, path: str) -> UnsupportedError:
@@ -204,7 +210,7 @@ def _refusal(foreign: str, path: str) -> UnsupportedError:
 
 def _is_perfetto(head: bytes) -> bool:
     """Whether messages begin with a packet that no profile begins with."""
-    if head[:1] != bytes((_PACKET,)):
+    if head[:1] != _PACKET:
         return False
     from gsym.profiles.protobuf import each_field
 
@@ -213,9 +219,8 @@ def _is_perfetto(head: bytes) -> bool:
         inside = next(each_field(head[first.content : first.end]), None)
     except FormatError:
         return False
-    next_tag = head[first.end : first.end + 1]
     return (
         inside is not None
-        and next_tag in {b"", bytes((_PACKET,))}
+        and head[first.end : first.end + 1] in {b"", _PACKET}
         and head[first.content] not in _KNOWN_TAGS
     )

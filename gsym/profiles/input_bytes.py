@@ -34,7 +34,7 @@ class Bound(NamedTuple):
 MOST_BYTES = Bound(64 << 20, 64)
 """The default limit of inflated profiles; they take up to 30 times as much memory."""
 
-_PIECE = 1 << 20
+PIECE_SIZE = 1 << 20
 
 
 def read_inflated(path: str, most_bytes: int | None = None) -> bytes:
@@ -57,8 +57,8 @@ def read_pieces(
     zstd shrinks it to a thousandth. It is not held in memory.
     """
     data = map_file(path)
-    starts = range(0, len(data), _PIECE)
-    pieces: Iterator[bytes] = (bytes(data[at : at + _PIECE]) for at in starts)
+    starts = range(0, len(data), PIECE_SIZE)
+    pieces: Iterator[bytes] = (bytes(data[at : at + PIECE_SIZE]) for at in starts)
     inflate = inflater_of(data)
     if most_bytes is None:
         most_bytes = MOST_BYTES.of(len(data))

@@ -400,6 +400,7 @@ class ProfileBuilder:
 
     def __init__(self, value_types: tuple[ValueType, ...] = (SAMPLES,)) -> None:
         self.profile: Profile = Profile(value_types)
+        self.lose = self.profile.lose
         self._mappings: dict[Mapping, int] = {}
         self._locations: dict[tuple[Any, ...], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
@@ -478,10 +479,6 @@ class ProfileBuilder:
     ) -> None:
         """Add a sample; *time* is in nanoseconds."""
         self.profile.samples.append(Sample(stack, thread, time, values, labels))
-
-    def lose(self, kind: str, count: int = 1) -> None:
-        """Count data of the source that a profile cannot hold."""
-        self.profile.lose(kind, count)
 
 
 def scaled_values(builder: ProfileBuilder, rows: Sequence[Sequence[Any]]) -> None:

@@ -9,9 +9,14 @@ import sys
 from gsym.containers.recognition import TRACE_MAGICS
 from gsym.errors import ErrorsOf, FormatError, GsymError
 from gsym.fxt.recognition import HEAD_SIZE, inflated_head, is_trace
-from gsym.lazy import shutil, tempfile
+from gsym.lazy import tempfile
 from gsym.profiles.foreign import require_known_name, require_known_text
-from gsym.profiles.input_bytes import read_pieces, text_decoder
+from gsym.profiles.input_bytes import (
+    MOST_BYTES,
+    PIECE_SIZE,
+    read_pieces,
+    text_decoder,
+)
 from gsym.profiles.recognition import message_kind, profile_kind
 from gsym.records import NamedTuple
 
@@ -26,7 +31,6 @@ if TYPE_CHECKING:
     from gsym.profiles.model import Profile
 
 STANDARD_INPUT = "-"
-_DATA = "data"
 
 
 class RepeatableInput:
@@ -46,12 +50,13 @@ class RepeatableInput:
         # for messages
         self.name: str = "standard input" if path == STANDARD_INPUT else path
         # A folder of `perf record --threads` has a file with the header.
-        inside = os.path.join(path, _DATA)
+        inside = os.path.join(path, "data")
         # of the file in the folder, or as given
         self.path: str = inside if os.path.isfile(inside) else path
         self._stream: Any = _stream_of(self.path)
         self._head = b""
         self._copy: Any = None
+        self._is_complete = False  # the copy
 
     def __enter__(self) -> Self:
         return self
@@ -76,8 +81,24 @@ class RepeatableInput:
         return self._stream is not None
 
     def kind(self) -> str:
-        """The format, one of `KINDS`; "" for an unknown one."""
-        return profile_kind(self.file())
+        """The format, one of `KINDS`.
+
+        A pipe or device of no known one, which may be endless, is read no further than
+        its head.
+
+        Raises:
+            FormatError: The format is unknown.
+            UnsupportedError: It is not read.
+        """
+        head = self.file(MOST_BYTES.floor)
+        found = profile_kind(head)
+        if found:
+            return found
+        text = next(read_pieces(head), b"")
+        require_known_text(text_decoder(text).decode(text), self.name)
+        require_known_name(self.name)
+        reason = f"unrecognized profile format (known: {', '.join(KINDS)})"
+        raise FormatError(reason, path=self.name)
 
     def is_trace(self) -> bool:
         """Whether this is a Fuchsia trace; a pipe is not read to its end."""
@@ -99,14 +120,17 @@ class RepeatableInput:
         if not self.is_trace():
             raise FormatError("not a Fuchsia trace", path=self.name)
 
-    def file(self) -> str:
-        """The path of a regular file with the contents: the file itself, or a copy."""
+    def file(self, size: int = sys.maxsize) -> str:
+        """The path of a regular file with the contents: the file itself, or a copy.
+
+        Of a pipe, *size* bytes or a little more are copied at first.
+        """
         if self._stream is None:
             return self.path
-        if self._copy is None:
-            self._copy = tempfile.NamedTemporaryFile(prefix="gsym-")
-            shutil.copyfileobj(self, self._copy)
-            self._copy.flush()
+        self._copy = self._copy or tempfile.NamedTemporaryFile(prefix="gsym-")
+        while not self._is_complete and self._copy.tell() < size:
+            self._is_complete = not self._copy.write(self.read(PIECE_SIZE))
+        self._copy.flush()
         return str(self._copy.name)
 
     def source(self) -> str | Self:
@@ -171,8 +195,6 @@ def read_profile(
     options = options or ProfileOptions()
     with RepeatableInput(os.fspath(path)) as source:
         kind = "perf script" if options.fields else source.kind()
-        if not kind:
-            raise unknown_format(source.name, source.file())
         name = source.file()
         module, _, function = _READERS[kind].partition(".")
         # A format is imported when it is read: some need packages that others do not.
@@ -183,19 +205,6 @@ def read_profile(
         if any(os.path.isabs(mapping.path) for mapping in made.mappings):
             _module("symbolizing").assume_ids(made, os.stat(name).st_mtime)
         return made
-
-
-def unknown_format(name: str, path: str) -> FormatError:
-    """The error for a file of no known format.
-
-    Raises:
-        UnsupportedError: It is of a format that is not read.
-    """
-    head = next(read_pieces(path), b"")
-    require_known_text(text_decoder(head).decode(head), name)
-    require_known_name(name)
-    reason = f"unrecognized profile format (known: {', '.join(KINDS)})"
-    return FormatError(reason, path=name)
 
 
 # By format: the module and the function that read it.

@@ -70,11 +70,11 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     pieces = read_pieces(name)
     head = next(pieces, b"")
+    require_known(head, name)
     found = _binary_kind(head, name)
     if found is not None:
         return found
     is_whole = next(pieces, None) is None
-    require_known(head, name)
     text = text_decoder(head).decode(head)
     if text.lstrip().startswith("{"):
         require_known_text(text, name)
@@ -193,39 +193,25 @@ def stack_lines(lines: Iterable[str]) -> list[str]:
     return [text for text in texts if text and not text.startswith(COMMENT)]
 
 
-# By the names of members, of those within `shared` and of items of a list too.
-_KINDS = {
-    ".ph": "chrome",
-    "$schema": "speedscope",
-    "exporter": "speedscope",
-    "activeProfileIndex": "speedscope",
-    "profiles": "speedscope",
-    "shared.frames": "speedscope",
-    "meta": "firefox",
-    "libs": "firefox",
-    "threads": "firefox",
-    "shared.stringArray": "firefox",
-    **dict.fromkeys(("head.callFrame", "head.selfSize"), "heapprofile"),
-    **dict.fromkeys(("head.functionName", "head.url", "head.hitCount"), "cpuprofile"),
-    "dhatFileVersion": "dhat",
-    "nodes": "cpuprofile",
-    "timeDeltas": "cpuprofile",
-    **dict.fromkeys(("resourceProfiles", "resource_profiles"), "otlp"),
-    **dict.fromkeys(("dictionary.mappingTable", "dictionary.stringTable"), "otlp"),
-    "traceEvents": "chrome",
-    "stackFrames": "chrome",
-    "displayTimeUnit": "chrome",
-    "otherData": "chrome",
-    "systemTraceEvents": "chrome",
-    "metadata": "chrome",
+# The names of members, also of those within `shared`, `head` and items of a list.
+_MEMBERS = {
+    "chrome": ".ph displayTimeUnit metadata.source otherData stackFrames "
+    "systemTraceEvents traceEvents",
+    "speedscope": "$schema activeProfileIndex exporter profiles shared.frames",
+    "firefox": "libs meta shared.stringArray threads",
+    "heapprofile": "head.callFrame head.selfSize",
+    "cpuprofile": "head.functionName head.hitCount head.url nodes timeDeltas",
+    "dhat": "dhatFileVersion",
+    "otlp": "dictionary.mappingTable dictionary.stringTable resourceProfiles "
+    "resource_profiles",
 }
+_KINDS = {name: kind for kind, names in _MEMBERS.items() for name in names.split()}
 _DEPTH = 2  # of these members
 _TOKEN = regex(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|([{\[])|([}\]])')
 
 
-def json_kind(head: str) -> str:
+def json_kind(text: str) -> str:
     """Kind of a profile in JSON that begins like this; "" for other texts and JSON."""
-    text = head
     if not text.lstrip().startswith(("{", "[")):
         return ""
     names: list[str] = []  # of the members that are around

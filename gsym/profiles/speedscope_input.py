@@ -6,6 +6,8 @@ profiles that py-spy writes, and the pairs of profiles of memray.
 
 from __future__ import annotations
 
+from collections import deque
+
 from gsym.lazy import regex
 from gsym.profiles import model
 from gsym.profiles.json_input import Node, read_node
@@ -58,16 +60,19 @@ def read_speedscope(path: str, options: ProfileOptions) -> Profile:
     # The only profile may have the name of the whole.
     is_one = names == [whole.get("name").text()]
     threads = [model.NO_THREAD if is_one else _thread(name) for name in names]
-    seen: list[tuple[int, int, object]] = []
+    # By value and stacks: the first of the samples that have no such value.
+    waiting: dict[tuple[int, str], deque[int]] = {}
     for profile, thread, (kind, factor) in zip(profiles, threads, units, strict=True):
         value = types.index(kind)
         # Two profiles with the same stacks are two values of the same samples.
-        stacks = profile.get("samples").value
-        known = [first for first, of, other in seen if of != value and other == stacks]
-        if stacks and known:
-            reader.add_values(profile, known[0], value, factor)
+        stacks = str(profile.get("samples").list()) if len(types) > 1 else "[]"
+        if waiting.get((value, stacks)):
+            first = waiting[value, stacks].popleft()
+            reader.add_values(profile, first, value, factor)
             continue
-        seen.append((len(reader.values), value, stacks))
+        for other in range(len(types)):
+            if other != value and stacks != "[]":
+                waiting.setdefault((other, stacks), deque()).append(len(reader.values))
         index = None if thread == model.NO_THREAD else builder.thread(thread)
         reader.open(index, value, factor)
         if profile.get("type").text() == "evented":

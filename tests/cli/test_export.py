@@ -182,6 +182,25 @@ def test_another_binary_of_the_same_build_id_is_refused(
     assert complaint in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("ids", [(BUILD_ID, b""), (b"", BUILD_ID)])
+def test_equal_code_is_enough_as_it_is_to_embed(
+    ids: tuple[bytes, bytes], tmp_path: Path, binary: Path
+) -> None:
+    source = tmp_path / "app.gsym"
+    for build_id in ids:
+        section = Section(".text", b"code", flags=CODE, address=0x1000)
+        symbols = [Symbol("f", 0x1000, 4)]
+        elf = Elf([section], symbols=symbols, build_id=build_id, machine=183)
+        binary.write_bytes(elf.to_bytes())
+        if not source.exists():
+            gsym.convert(binary, source)
+    own = gsym.identify(binary)
+    assert export(source, "--binary", str(binary)) == 0
+    head = source.with_suffix(".sym").read_text().splitlines()[0]
+    assert head == f"MODULE Linux arm64 {own.debug_id} {binary.name}"
+    gsym.embed(source, binary, tmp_path / "embedded")
+
+
 def test_binary_without_an_id_gives_no_identity(
     source: Path, binary: Path, capsys: Captured
 ) -> None:

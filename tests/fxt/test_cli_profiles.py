@@ -309,6 +309,24 @@ def test_each_of_several_events_is_an_object_on_a_line(
     assert [each["total"] for each in found] == [10, 5]
 
 
+def test_the_last_value_that_is_not_always_0_is_shown(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    # As ddtrace writes it, whose last values are those of a processor without work.
+    one = {"type": "sampled", "name": "", "startValue": 0, "endValue": 5}
+    profiles = [
+        {**one, "unit": unit, "samples": [[0]], "weights": [weight]}
+        for unit, weight in (("none", 3), ("bytes", 5), ("seconds", 0))
+    ]
+    path = tmp_path / "values.json"
+    path.write_text(
+        json.dumps({"shared": {"frames": [{"name": "f"}]}, "profiles": profiles})
+    )
+    assert json.loads(output(capsys, "top", path, "--json"))["total"] == 5
+    words = "top", path, "--json", "--value", "time"
+    assert json.loads(output(capsys, *words))["total"] == 0
+
+
 def test_a_long_name_is_cut_in_its_middle(
     pprof: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -498,6 +498,66 @@ def test_profiles_of_speedscope_with_the_same_stacks_are_values(tmp_path: Path) 
     assert [each.values for each in profile.samples] == [(1, 10), (2, 20)]
 
 
+def test_threads_of_speedscope_with_the_same_stacks_have_their_own_values(
+    tmp_path: Path,
+) -> None:
+    one = {"type": "sampled", "startValue": 0, "endValue": 9, "samples": [[0]]}
+    weights = {"Thread 1": 1, "Thread 2": 2}
+    profiles = [
+        {**one, "name": name, "unit": unit, "weights": [weight * factor]}
+        for unit, factor in (("none", 1), ("bytes", 10))
+        for name, weight in weights.items()
+    ]
+    profile = read(
+        tmp_path, {"shared": {"frames": [{"name": "a"}]}, "profiles": profiles}
+    )
+    assert [each.values for each in profile.samples] == [(1, 10), (2, 20)]
+    assert [profile.threads[each.thread or 0].thread for each in profile.samples] == [
+        1,
+        2,
+    ]
+
+
+def test_profiles_of_speedscope_are_not_compared_with_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = range(300)
+    profiles = [
+        {
+            "type": "sampled",
+            "name": f"{unit} {number}",
+            "unit": unit,
+            "startValue": 0,
+            "endValue": 1,
+            "samples": [[0]] * (number + 1),
+            "weights": [1] * (number + 1),
+        }
+        for unit in ("none", "bytes")
+        for number in numbers
+    ]
+    path = tmp_path / "many.json"
+    path.write_text(
+        json.dumps({"shared": {"frames": [{"name": "a"}]}, "profiles": profiles})
+    )
+    compared = 0
+
+    class Stacks(list[Any]):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return list.__eq__(self, other)
+
+        __hash__ = None
+
+    whole = json_input.read_node(str(path), None)
+    for each in whole.value["profiles"]:
+        each["samples"] = Stacks(each["samples"])
+    monkeypatch.setattr("gsym.profiles.speedscope_input.read_node", lambda *_: whole)
+    profile = read_profile(path)
+    assert compared < 10 * len(profiles)
+    assert {each.values for each in profile.samples} == {(1, 1)}
+
+
 def test_open_frames_of_speedscope_last_until_the_end(tmp_path: Path) -> None:
     evented = {
         "type": "evented",

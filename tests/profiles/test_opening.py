@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,8 @@ from gsym.errors import FormatError, UnsupportedError
 from gsym.fxt.objects import PROCESS
 from gsym.fxt.records import KernelObject, LargeBlob
 from gsym.fxt.writer import Encoder
-from gsym.profiles.input_bytes import MOST_BYTES
+from gsym.profiles import opening
+from gsym.profiles.input_bytes import MOST_BYTES, Bound
 from gsym.profiles.opening import (
     KINDS,
     ProfileOptions,
@@ -165,6 +168,8 @@ def test_anything_else_is_refused(tmp_path: Path) -> None:
         ('[ {"name": "[a]", "ph": "B", "ts": 1', "chrome"),
         ('[{"args": {"ph": "B"}}, 1]', ""),
         ("[]", ""),
+        ('{"metadata": {"source": "DevTools"}, "traceEvents": [', "chrome"),
+        ('{"total_num_allocations": 1, "metadata": {"pid": 7}}', ""),  # of memray
         ('{"shared": {"frames": [{"name": "}]"}, ', "speedscope"),
         ('{"shared": {"stringArray": ["frames"], ', "firefox"),
         ('{"samples": [1], "nodes": [', "cpuprofile"),
@@ -185,6 +190,11 @@ def test_json_is_recognised_by_its_members(
         (b"SIMPLEPERF\0", "type: stackcollapse.py"),
         (b"MOJ\3\1austin\0", "type: mojo2austin {} stacks.txt"),
         (b"memray\0\1", "type: memray transform speedscope {}"),
+        # As gperftools begins, too; then a mark, version 7, its options, and a name.
+        (
+            struct.pack("<5Q", 0, 3, 0, 990, 0) + b"\5\0\7\4\7cpython\6",
+            "type: vmprofshow {} tree",
+        ),
         (b"DTiJ\1\0", "it has no samples; type: perf record -k mono"),
         (b"\xfb)\3\xfa\6app.py\xe9\1", "it has no stacks; type: py-spy"),
         (b"gmon\1\0\0\0", "it has no stacks; type: gprof PROGRAM {}"),
@@ -215,6 +225,7 @@ def test_a_binary_format_that_is_not_read_says_what_to_type(
         ('{"snapshot": {"meta": {}}, "nodes": [1]}', "run node --heap-prof"),
         ('{"version": 1.2, "samples": 3, "gc_samples": 0}', "stackprof"),
         ('{"linux-perf-json-version": 1, "samples": []}', "perf.data itself"),
+        ('{"alloc_samples": 0, "combined_stacks": []}', "type: jq -r '.stacks[] |"),
     ],
 )
 def test_a_text_that_is_not_read_says_what_to_type(
@@ -249,6 +260,30 @@ def test_formats_known_by_their_names_say_what_to_type(
         path.write_bytes(b"\x12\x01")
     with pytest.raises(UnsupportedError, match="is not read; "):
         read_profile(path)
+
+
+def test_a_device_of_no_known_format_is_read_no_further_than_its_head() -> None:
+    with pytest.raises(FormatError, match="/dev/zero: unrecognized profile format"):
+        read_profile("/dev/zero")
+
+
+def test_a_pipe_of_a_known_format_is_read_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(opening, "MOST_BYTES", Bound(1 << 20, 0))
+    for text, count in ((b"main;leaf 1\n", 1 << 18), (PERF, 1 << 15)):
+        given = io.TextIOWrapper(io.BytesIO(text * count))
+        monkeypatch.setattr(sys, "stdin", given)
+        assert len(read_profile("-").samples) == count
+
+
+def test_a_pipe_is_read_to_its_end_if_its_fields_are_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(opening, "MOST_BYTES", Bound(1, 0))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PERF * (1 << 15))))
+    options = ProfileOptions(fields="comm,tid,pid,time,period,event,ip,sym,symoff,dso")
+    assert len(read_profile("-", options).samples) == 1 << 15
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:

@@ -25,18 +25,15 @@ class ProfileInput:
     """A file with a profile."""
 
     def __init__(self, source: opening.RepeatableInput, values: Values) -> None:
-        self.path: str = source.file()  # of a regular file with the contents
         self.name: str = source.name
-        self._fields = ""
-        if values.has("--fields"):
-            self._fields = values.text("--fields") or ""
+        fields = values.text("--fields") if values.has("--fields") else None
+        self._fields = fields or ""
         if self._fields:
             with usage_errors("option '--fields'"):
                 layout_of(self._fields)  # refuses unknown ones
         # one of `gsym.profiles.opening.KINDS`
         self.kind: str = "perf script" if self._fields else source.kind()
-        if not self.kind:
-            raise opening.unknown_format(source.name, self.path)
+        self.path: str = source.file()  # of a regular file with the contents
         self.selection: Selection = read_selection(values)
         self._values = values
         # the file as a trace; None if it is not one
@@ -151,7 +148,7 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
     """The index of the requested value type.
 
     By default it is the one that the profile has for that, the first one of several
-    events, or the last; the other events are counted as a loss.
+    events, or the last that is not always 0; other events are counted as a loss.
     """
     types = [each.type for each in profile.value_types]
     text = values.text("--value")
@@ -162,8 +159,11 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
             kind = f"samples of '{types[other]}': see --value"
             count = sum(bool(sample.values[other]) for sample in profile.samples)
             profile.losses[kind] = count
-        first = profile.events[0] if profile.events else len(types) - 1
-        return first if default is None else default
+        if default is None and profile.events:
+            default = profile.events[0]
+        backwards = reversed(range(len(types)))
+        used = (at for at in backwards if any(s.values[at] for s in profile.samples))
+        return next(used, len(types) - 1) if default is None else default
     if text in types:
         return types.index(text)
     if text.isdecimal() and int(text[:20]) < len(types):
