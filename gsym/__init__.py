@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from gsym.api.client.async_client import (
         AsyncSymbolicationClient as AsyncSymbolicationClient,
@@ -117,6 +118,12 @@ if TYPE_CHECKING:
     __all__: list[str]
 
 
+def import_module(name: str) -> Any:
+    """The module of this name, as from `importlib`, which imports `warnings`."""
+    __import__(name)
+    return sys.modules[name]
+
+
 def lazy_names(
     package: str, modules: dict[str, str]
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
@@ -134,7 +141,7 @@ def lazy_names(
     def load(name: str) -> object:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = __import__(f"{package}.{module_of[name]}", fromlist=(name,))
+        module = import_module(f"{package}.{module_of[name]}")
         if "typing" in sys.modules:  # else nobody reads hints
             from gsym.hints import provide_hints
 

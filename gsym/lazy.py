@@ -8,6 +8,8 @@ once.
 
 from __future__ import annotations
 
+from gsym import import_module
+
 __all__ = ["collections", "hashlib", "html", "json", "logging", "re", "regex"]
 __all__ += ["shutil", "tempfile", "threading"]
 
@@ -34,12 +36,12 @@ else:
 
         def __getattr__(self, name: str) -> Any:
             """Import the module; keep what it has by this name, to be found at once."""
-            value = self.__dict__[name] = getattr(__import__(self.__name__), name)
+            value = self.__dict__[name] = getattr(import_module(self.__name__), name)
             return value
 
         def __setattr__(self, name: str, value: Any) -> None:
             """Set it in the module, whose functions read it, as `tempfile.tempdir`."""
-            setattr(__import__(self.__name__), name, value)
+            setattr(import_module(self.__name__), name, value)
             self.__dict__[name] = value
 
     collections = _Module("collections")

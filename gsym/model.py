@@ -275,6 +275,11 @@ def join_path(directory: str, filename: str) -> str:
     return directory + separator + filename
 
 
+def valid_text(text: str) -> str:
+    """The text, with question marks for halves of surrogates, which no UTF-8 has."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def base_name(path: str) -> str:
     """The name in a path of any operating system."""
     return path.replace("\\", "/").rpartition("/")[2]

@@ -16,7 +16,7 @@ import msgspec
 
 from gsym.engine.demangling import demangle_bytes
 from gsym.engine.native import ffi, lib, new_error, to_bytes, to_str
-from gsym.model import join_path
+from gsym.model import join_path, valid_text
 from gsym.modules.open_module import OpenModule
 from gsym.reading.function_table import FunctionTable
 
@@ -209,4 +209,4 @@ def clean_text(text: str) -> str:
     try:
         return to_bytes(text).decode("utf-8", "replace")
     except UnicodeEncodeError:  # an unpaired surrogate
-        return text.encode("utf-8", "replace").decode()
+        return valid_text(text)

@@ -13,6 +13,8 @@ import os
 import sys
 from atexit import _run_exitfuncs
 
+from gsym import import_module
+
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +27,7 @@ def _command(module: str) -> Callable[[], NoReturn]:
     def run_command() -> NoReturn:
         # Not at the import: processes that are spawned import this module, too.
         gc.disable()  # `run_program` enables it
-        # `importlib` is another import, with the one of `warnings`.
-        _end_with(__import__(f"gsym.cli.{module}", fromlist=("*",)).main())
+        _end_with(import_module(f"gsym.cli.{module}").main())
 
     return run_command
 

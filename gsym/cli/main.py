@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from gsym import __version__
+from gsym import __version__, import_module
 from gsym.cli.grammar import Command, HelpRequested, UsageError, suggestion
 from gsym.cli.program import EXIT_FAILED, EXIT_USAGE, run_program
 from gsym.cli.terminal import describe, tell
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_MODULES = "gsym.cli.verbs."
 SUMMARY = "Turn debug information into GSYM files and look addresses up in them"
 
 
@@ -31,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def find_command(verb: str) -> Command:
     """The command line of a verb, such as `store add`."""
-    module = __import__(_MODULES + VERBS[verb][0], fromlist=("*",))
+    module = import_module(f"gsym.cli.verbs.{VERBS[verb][0]}")
     program = f"gsym {verb}"
     for value in vars(module).values():
         if isinstance(value, Command) and value.program == program:

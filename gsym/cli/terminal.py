@@ -236,7 +236,7 @@ def table_lines(
 
 def print_json(record: object) -> None:
     """Print an object of JSON on a line."""
-    print(json.dumps(record))
+    sys.stdout.write(json.dumps(record) + "\n")
 
 
 def tell(text: str) -> None:

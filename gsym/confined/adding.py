@@ -183,12 +183,16 @@ class Delivery(Store):
     def _prepare(self) -> None:
         os.makedirs(self.path, exist_ok=True)
 
-    @staticmethod
     def _publish(
-        store: str, entry: Entry, originals: Mapping[str, str], *_: object, **__: object
+        self,
+        entry: Entry,
+        originals: Mapping[str, str],
+        key: ModuleKey | None,  # noqa: ARG002 - for the store of the server
+        *,
+        may_replace: bool,  # noqa: ARG002
     ) -> Publication:
         """Move the files into a folder of their own."""
-        folder = mkdtemp(dir=store)
+        folder = mkdtemp(dir=self.path)
 
         def moved(path: str, name: str) -> str:
             target = os.path.join(folder, name)

@@ -59,6 +59,7 @@ class ForkServer:
         self._closed: list[subprocess.Popen[bytes]] = []
         self._forks = 0
         self._running = 0
+        # called with the number of processes whenever one starts or ends
         self.show: Callable[[int], object] = lambda _running: None
         atexit.register(self.close)
 

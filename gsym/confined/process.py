@@ -11,7 +11,7 @@ import errno
 import json
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -76,7 +76,7 @@ def run_confined(  # noqa: PLR0913 - all that defines a process
     }
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, ANSWER))  # of the previous task
-    status = _FORKS.run(order, seconds + _STARTING)
+    status = FORKS.run(order, seconds + _STARTING)
     answer = _read_answer(folder) if status == 0 else None
     if status == FULL:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -89,16 +89,6 @@ def run_confined(  # noqa: PLR0913 - all that defines a process
     if "error" in answer:
         raise FormatError(str(answer["error"]))
     return answer
-
-
-def watch_processes(show: Callable[[int], object]) -> None:
-    """Call *show* with the number of processes whenever one starts or ends."""
-    _FORKS.show = show
-
-
-def end_processes() -> None:
-    """End all processes, also the one that waits for the next task."""
-    _FORKS.close()
 
 
 def confinement_report(folder: str, limits: ChildLimits) -> list[str]:
@@ -192,6 +182,7 @@ _LATE = (
     *("gsym.conversion.inputs.dwarf", "encodings.ascii"),
     "gsym.containers.cabinet_library",  # which starts processes to find its library
 )
-_FORKS = ForkServer(
+# The confined processes, and the one that waits for the next task.
+FORKS: ForkServer = ForkServer(
     f"{__name__}:run_order", [*(module for module, _ in TASKS.values()), *_LATE]
 )

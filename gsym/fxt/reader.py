@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from itertools import chain
 
-from gsym.containers.mapped_file import give_back, map_file
+from gsym.containers.mapped_file import blocks, map_file
 from gsym.containers.recognition import inflater_of
 from gsym.errors import FormatError
 from gsym.fxt.decoder import Decoder, Problem
@@ -148,7 +148,7 @@ def open_trace(
         path = os.fspath(source)
         whole = map_file(path)
         size = len(whole)
-        pieces = _mapped_pieces(whole)
+        pieces = blocks(whole)
     elif hasattr(source, "read"):
         name = getattr(source, "name", None)
         path = name if isinstance(name, str) else None
@@ -170,9 +170,3 @@ def open_trace(
     )
     is_known = byteorder is not None
     return Trace(pieces, decoder, path, size, strict=strict, is_order_known=is_known)
-
-
-def _mapped_pieces(data: memoryview) -> Iterator[memoryview]:
-    for start in range(0, len(data), _PIECE_SIZE):
-        yield data[start : start + _PIECE_SIZE]
-        give_back(data, start, _PIECE_SIZE)

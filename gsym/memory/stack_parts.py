@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import accumulate, chain, islice
 
 from gsym.engine.native import check, ffi, lib, new_error
-from gsym.model import UINT64_END, base_name
+from gsym.model import UINT64_END, base_name, valid_text
 from gsym.modules.key import (
     GUID_DIGITS,
     ModuleKey,
@@ -685,11 +685,6 @@ class StackBuilder:
 def _column_of(plus: int | None) -> tuple[int, ...]:
     """Bytes from the start of a function, if they are known and have 64 bits."""
     return () if plus is None or not 0 <= plus < UINT64_END else (plus,)
-
-
-def valid_text(text: str) -> str:
-    """The text, with question marks for what no UTF-8 has."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 NO_FRAMES = "text without frames"

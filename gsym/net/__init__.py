@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym import import_module
 from gsym.errors import UnsupportedError
 
 TYPE_CHECKING = bool()
@@ -19,7 +20,7 @@ def import_net(name: str, user: str) -> Any:
         UnsupportedError: The extra `net` is not installed.
     """
     try:
-        return __import__(name, fromlist=("*",))  # `importlib` imports `warnings`
+        return import_module(name)
     except ImportError:
         reason = f"{user} needs the package httpx2: pip install 'gsym[net]'"
         raise UnsupportedError(reason) from None

@@ -69,20 +69,19 @@ def open_object_store(url: str, limits: TransferLimits) -> tuple[ObjectStore, st
 @contextmanager
 def errors_of(location: str) -> Iterator[None]:
     """Raise the errors of obstore in the block as those of a source."""
-    from obstore.exceptions import (
-        BaseError,
-        PermissionDeniedError,
-        UnauthenticatedError,
-    )
+    from obstore import exceptions
 
     try:
         yield
     except FileNotFoundError:
         raise NotFoundError("not found", path=location) from None
-    except (PermissionDeniedError, UnauthenticatedError) as error:
+    except (
+        exceptions.PermissionDeniedError,
+        exceptions.UnauthenticatedError,
+    ) as error:
         reason = f"not allowed: {first_line(error)}"
         raise SourceError(reason, path=location) from error
-    except BaseError as error:
+    except exceptions.BaseError as error:
         reason = first_line(error)
         raise SourceError(reason, path=location, may_retry=True) from error
     except SourceError as error:

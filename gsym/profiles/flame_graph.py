@@ -9,6 +9,7 @@ from html import escape
 from itertools import pairwise
 
 from gsym.lazy import hashlib, json, re
+from gsym.model import valid_text
 from gsym.profiles.call_tree import (
     call_tree,
     summed_stacks,
@@ -71,7 +72,7 @@ def notebook_frame(profile: Profile) -> str:
     """The page in a frame of its own, as notebooks show it."""
     page = flame_page((profile,), "profile", most_nodes=_NODES_OF_NOTEBOOK)
     style = "width: 100%; height: 500px; border: 0"
-    shown = escape(page.encode("utf-8", "replace").decode())
+    shown = escape(valid_text(page))
     return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{shown}"></iframe>'
 
 

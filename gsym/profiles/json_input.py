@@ -21,6 +21,7 @@ from math import isfinite
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.lazy import regex
+from gsym.model import valid_text
 from gsym.profiles.input_bytes import SLABS_MAGIC, read_pieces
 
 TYPE_CHECKING = bool()
@@ -250,10 +251,8 @@ class Node:
 
 
 def text_of(value: Any) -> str:
-    """A text without halves of surrogates, which UTF-8 does not have; or ""."""
-    if not isinstance(value, str):
-        return ""
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    """A text, as `valid_text` has it; "" for anything else."""
+    return valid_text(value) if isinstance(value, str) else ""
 
 
 def number_of(value: Any) -> int | Decimal | None:

@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 
+from gsym import import_module
 from gsym.containers.recognition import TRACE_MAGICS
 from gsym.errors import ErrorsOf, FormatError, GsymError
 from gsym.fxt.recognition import HEAD_SIZE, inflated_head, is_trace
@@ -198,12 +199,13 @@ def read_profile(
         name = source.file()
         module, _, function = _READERS[kind].partition(".")
         # A format is imported when it is read: some need packages that others do not.
-        read = getattr(_module(module), function)
+        read = getattr(import_module(f"gsym.profiles.{module}"), function)
         with ErrorsOf(name):
             made: Profile = read(name, options)
         made.name_processes()
         if any(os.path.isabs(mapping.path) for mapping in made.mappings):
-            _module("symbolizing").assume_ids(made, os.stat(name).st_mtime)
+            symbolizing = import_module("gsym.profiles.symbolizing")
+            symbolizing.assume_ids(made, os.stat(name).st_mtime)
         return made
 
 
@@ -229,8 +231,3 @@ _READERS = {
 }
 KINDS = tuple(_READERS)
 """The formats that are read, by the names that `profile_kind` gives them."""
-
-
-def _module(name: str) -> Any:
-    # `importlib` imports `warnings`.
-    return __import__(f"gsym.profiles.{name}", fromlist=("*",))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from struct import calcsize
 
+from gsym import import_module
 from gsym.arguments import choice_of, flag_of, integer_of, items_of, refusal
 from gsym.engine.demangling import demangle as demangled
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import bytes_of, ffi, kept_view, lib, new_object
 from gsym.errors import FormatError
-from gsym.model import DAMAGED, NO_FUNCTION, UINT64_MAX, join_path
+from gsym.model import DAMAGED, NO_FUNCTION, UINT64_MAX, join_path, valid_text
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -337,7 +338,7 @@ class Frames:
 
         def text(name: str) -> Any:
             codes, texts = self._encoded(name, demangle=demangle)
-            words = [word.encode("utf-8", "replace").decode("utf-8") for word in texts]
+            words = [valid_text(word) for word in texts]
             return pa.DictionaryArray.from_arrays(
                 numbers(codes), pa.array(words, pa.string())
             )
@@ -426,7 +427,7 @@ def distinct(column: CData, rows: int, size: int) -> tuple[CData, CData, list[in
 
 def _imported(package: str, method: str) -> Any:
     try:
-        return __import__(package)
+        return import_module(package)
     except ImportError as problem:
         reason = f"Frames.{method} needs the package {package}"
         raise ImportError(reason) from problem

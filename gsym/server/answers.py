@@ -39,6 +39,7 @@ _SMALL = 1 << 16  # bytes that are compressed faster than passed to a thread
 _FASTEST = 1
 _GZIP_STREAM = 31
 _BLOCK = 1 << 18
+_TAG = re.compile(r'(?:W/)?"[^"]*"|[*]')
 _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
 
 
@@ -228,12 +229,17 @@ def body_response(
     """A response with *body*, which is closed at its end.
 
     Raises:
-        HttpError: 416.
+        HttpError: 412 or 416.
     """
     sent = {**headers, "vary": "Accept-Encoding", "etag": f'"{tag}"'}
     if body.size is not None:
         sent["accept-ranges"] = "bytes"
-    if is_known(request, tag):
+    try:
+        is_there = is_known(request, tag)
+    except HttpError:
+        body.close()
+        raise
+    if is_there:
         body.close()
         if _is_compressed(request, body):
             sent["etag"] = f'"{tag}-gzip"'
@@ -264,10 +270,17 @@ def body_response(
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Whether the client has the body with this entity tag (RFC 9110, 13.1.2)."""
-    known = _header(request, "if-none-match").split(",")
-    tags = {each.strip().removeprefix("W/") for each in known}
-    return not tags.isdisjoint({f'"{tag}"', f'"{tag}-gzip"', "*"})
+    """Whether the client has the body with this entity tag (RFC 9110, 13.1).
+
+    Raises:
+        HttpError: 412: it asks for a body with another tag (`If-Match`).
+    """
+    ours = {f'"{tag}"', f'"{tag}-gzip"', "*"}
+    wanted = _TAG.findall(request.headers.get("if-match", ""))
+    known = _TAG.findall(request.headers.get("if-none-match", ""))
+    if wanted and ours.isdisjoint(wanted):  # a weak tag matches none
+        raise HttpError(412)
+    return not ours.isdisjoint(each.removeprefix("W/") for each in known)
 
 
 def _whole(
@@ -286,14 +299,14 @@ def _whole(
 
 def _is_compressed(request: Request, body: FileBody | TextBody) -> bool:
     """Whether a complete body is sent compressed."""
-    accepted = _header(request, "accept-encoding")
+    accepted = request.headers.get("accept-encoding", "")
     return not body.is_packed and allows_coding(accepted, "gzip")
 
 
 def _span(request: Request, tag: str, size: int | None) -> tuple[int, int] | None:
     """Start and end of the requested range; None for the complete body."""
-    found = _RANGE.fullmatch(_header(request, "range").replace(" ", ""))
-    condition = _header(request, "if-range")
+    found = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
+    condition = request.headers.get("if-range", "")
     if size is None or found is None or condition not in {"", f'"{tag}"'}:
         return None
     first, last = found.groups()
@@ -301,10 +314,6 @@ def _span(request: Request, tag: str, size: int | None) -> tuple[int, int] | Non
         return (max(0, size - int(last)), size) if last else None
     start, end = int(first), min(size, int(last) + 1) if last else size
     return None if last and int(last) < start else (start, end)
-
-
-def _header(request: Request, name: str) -> str:
-    return request.headers.get(name, "")
 
 
 def _compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -180,10 +180,6 @@ class ReloadingApp:
         self.serving.service.close()
         await send({"type": "lifespan.shutdown.complete"})
 
-    def close(self) -> None:
-        """Release everything, if nothing was served."""
-        self.serving.retire()
-
     def reload(self) -> None:
         """Apply the current settings, unless they are invalid."""
         modules = self._modules
@@ -245,7 +241,7 @@ class _Serving:
             self._close_once_idle()
 
     def retire(self) -> None:
-        """Expect no new requests; those in progress continue."""
+        """Expect no new requests; close when those in progress are answered."""
         self._is_retired = True
         self._close_once_idle()
 

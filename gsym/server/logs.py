@@ -22,6 +22,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gsym.cache import BoundedCache
+from gsym.model import valid_text
 from gsym.server.errors import endpoint_path, header_of
 from gsym.server.monitoring import PROBES, Metrics
 from gsym.server.settings import Settings
@@ -142,9 +143,7 @@ class _JsonLines(logging.Formatter):
         except UnicodeEncodeError:
             # UTF-8 cannot encode surrogate escapes, for example.
             printable = {
-                name: value.encode("utf-8", "replace").decode()
-                if isinstance(value, str)
-                else value
+                name: valid_text(value) if isinstance(value, str) else value
                 for name, value in fields.items()
             }
             return msgspec.json.encode(printable).decode()

@@ -160,12 +160,8 @@ class Metrics(dict[str, Any]):
                 kind, options = Histogram, {"buckets": option[0]}
             self[name] = kind(name, text, labels, registry=self.registry, **options)
         self["gsym_info"].labels(__version__).set(1)
-        self._symbolizer: Symbolizer | None = None
+        self.symbolizer: Symbolizer | None = None  # whose open modules are reported
         self._labelled: dict[tuple[str | int, ...], Any] = {}
-
-    def watch(self, symbolizer: Symbolizer) -> None:
-        """Report the modules that *symbolizer* has open."""
-        self._symbolizer = symbolizer
 
     def count_work(self, version: str, work: Symbolication) -> None:
         """Count the contents and results of a request."""
@@ -187,9 +183,9 @@ class Metrics(dict[str, Any]):
                     self.of(
                         "gsym_source_answers", attempt.source, attempt.outcome
                     ).inc()
-        if self._symbolizer is not None:
-            self["gsym_open_modules"].set(len(self._symbolizer))
-            self["gsym_mapped_bytes"].set(self._symbolizer.mapped)
+        if self.symbolizer is not None:
+            self["gsym_open_modules"].set(len(self.symbolizer))
+            self["gsym_mapped_bytes"].set(self.symbolizer.mapped)
 
     def count_request(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a request that was answered."""

@@ -17,7 +17,7 @@ from prometheus_client import Gauge
 
 from gsym.api.answer_texts import AnswerTexts, CacheBudget
 from gsym.api.request import RequestLimits
-from gsym.confined.process import watch_processes
+from gsym.confined.process import FORKS
 from gsym.modules.key import Attempt, ModuleKey
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
@@ -229,14 +229,14 @@ class Service:
         self.body_budget: ByteBudget = ByteBudget(settings.limits.max_held_bodies)
         self.answer_budget: ByteBudget = ByteBudget(settings.limits.max_held_answers)
         self.metrics: Metrics = metrics or Metrics()
-        self.metrics.watch(symbolizer)
+        self.metrics.symbolizer = symbolizer
         self.opening: ModuleOpening = ModuleOpening(
             symbolizer,
             settings.limits.fetch_threads,
             self.metrics["gsym_modules_opening"],
             settings.limits.source_wait,
         )
-        watch_processes(self.metrics["gsym_converters"].set)
+        FORKS.show = self.metrics["gsym_converters"].set
         self.is_store_over = False
         self.notes: list[str] = []
         self.on_close: list[Callable[[], object]] = []

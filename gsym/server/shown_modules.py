@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from gsym.model import valid_text
 from gsym.modules.key import Attempt
 from gsym.store.entries import Entry
 
@@ -52,7 +53,7 @@ def shown(text: str) -> str:
     """Valid text of limited length."""
     if len(text) > _LONGEST_TEXT:
         text = text[: _LONGEST_TEXT - 1] + "…"
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return valid_text(text)
 
 
 def module_shown(entry: Entry) -> ModuleShown:

@@ -35,7 +35,7 @@ class BucketStore:
     """The store at a URL. Safe for concurrent threads and processes.
 
     Args:
-        url: Of a bucket and a prefix; see `open_bucket`.
+        url: Of a bucket and a prefix; see `open_object_store`.
         limits: Limits of each request.
 
     Raises:

@@ -57,8 +57,6 @@ class Store:
     The folder is created when the first module is added. A store may be read-only.
     """
 
-    _publish = staticmethod(publish_module)  # of a checked entry
-
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: str = os.path.abspath(path_of("path", path))
         self._is_checked = False
@@ -267,8 +265,7 @@ class Store:
             wanted=lasting[:_MAX_WANTED],
             code_ids=tuple(map(str.upper, code_ids)),
         )
-        moved = originals or {}
-        return self._publish(self.path, entry, moved, key, may_replace=may_replace)
+        return self._publish(entry, originals or {}, key, may_replace=may_replace)
 
     def remove(self, entry: Entry) -> None:
         """Remove a module, unless it was replaced meanwhile."""
@@ -333,6 +330,17 @@ class Store:
         return collect(self.path, list(self.slots()), limits)
 
     # ---- internal
+
+    def _publish(
+        self,
+        entry: Entry,
+        originals: Mapping[str, str],
+        key: ModuleKey | None,
+        *,
+        may_replace: bool,
+    ) -> Publication:
+        """Publish a checked entry; the store of a confined process only keeps it."""
+        return publish_module(self.path, entry, originals, key, may_replace=may_replace)
 
     def _candidates(
         self, key: ModuleKey, damaged: list[FormatError]

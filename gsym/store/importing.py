@@ -10,7 +10,7 @@ from hashlib import sha256
 from gsym.cache import stamp_at
 from gsym.errors import FormatError, GsymError, NotFoundError
 from gsym.lazy import json, threading
-from gsym.net.buckets import BUCKETS
+from gsym.net.buckets import BUCKETS, open_object_store
 from gsym.records import NamedTuple
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
@@ -50,9 +50,9 @@ def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:
         ValueError: It is neither a folder nor a bucket.
     """
     if text.startswith(BUCKETS):
-        from gsym.store.sources.object_storage import open_bucket
+        from gsym.store.sources.object_storage import ObjectStorage
 
-        bucket = open_bucket(text, limits)
+        bucket = ObjectStorage(*open_object_store(text, limits), limits)
         return ImportPlace(bucket.name, partial(_objects, bucket))
     if not os.path.isdir(text):
         raise ValueError(f"'{text}' is neither a folder nor an s3, gs or az URL")

@@ -48,7 +48,7 @@ from gsym.writing.data_part import open_data_part
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from gsym.store.entries import Entry
@@ -229,29 +229,27 @@ def remove_module(store: str, slot: str) -> None:
 def _bury(store: str, folder: str) -> None:
     """Remove the folder of a module, or move it to where `remove_evicted` finds it."""
     grave = os.path.join(store, layout.EVICTED)
-    moved = os.path.join(grave, os.path.basename(folder))
     try:
         os.makedirs(grave, exist_ok=True)
-        os.rename(folder, moved)
+        os.rename(folder, os.path.join(grave, os.path.basename(folder)))
     except OSError:  # a full disk, or removed by another process
         locking.remove_tree(folder)
-    remove_evicted(store, [moved])
+    remove_evicted(store)
 
 
-def remove_evicted(store: str, folders: Iterable[str] | None = None) -> int:
+def remove_evicted(store: str) -> int:
     """Remove the files of removed modules that no process has open.
 
     While a process has a file open, removing it frees nothing; and it could not be seen
-    any more how much will be freed.
+    any more how much will be freed. Removals that were killed have left files, too.
 
     Returns:
         Total bytes of those that are left.
     """
     grave = os.path.join(store, layout.EVICTED)
-    if folders is None:
-        folders = [os.path.join(grave, name) for name in layout.names_in(grave)]
     pending = 0
-    for folder in folders:
+    for module in layout.names_in(grave):
+        folder = os.path.join(grave, module)
         names = set(layout.names_in(folder)) - {_UNPUBLISHED}
         paths = [os.path.join(folder, name) for name in names]
         if not any(map(locking.is_open, paths)):

@@ -15,6 +15,7 @@ from gsym.arguments import paths_of, strings_of
 from gsym.containers.mapped_file import map_file
 from gsym.errors import EmptyError, FormatError, GsymError, LimitError
 from gsym.lazy import json
+from gsym.model import valid_text
 from gsym.records import NamedTuple
 from gsym.symbfile.calls import holds_code
 from gsym.symbfile.extraction import KINDS, ExtractionReport, extract
@@ -100,10 +101,7 @@ def _text(value: Any) -> str:
     """A text, or a number as text; "" for anything else."""
     if type(value) is int:
         value = str(value) if -(10**18) < value < 10**18 else ""
-    if not isinstance(value, str):
-        return ""
-    # An unpaired surrogate, which JSON can have, cannot be printed.
-    return value[:_MOST_SHOWN].encode("utf-8", "replace").decode()
+    return valid_text(value[:_MOST_SHOWN]) if isinstance(value, str) else ""
 
 
 class Upload(NamedTuple):

@@ -168,8 +168,8 @@ def open_reference(  # noqa: PLR0913 - independent keywords
     What the GSYM file has *said* chooses the slice of a fat file.
 
     Raises:
-        UnsupportedError: It is of another kind.
-        GsymError: It is damaged.
+        FormatError: It is damaged, or no binary.
+        UnsupportedError: It is of a kind that is not compared.
     """
     file = open_input(path)
     kind, data = file.kind, file.data

@@ -21,7 +21,7 @@ other texts share no bytes, so that all of them are no larger than zlib makes th
 from __future__ import annotations
 
 import zlib
-from _collections_abc import Mapping  # `collections` is another import
+from collections.abc import Mapping
 from itertools import pairwise
 from struct import Struct
 
@@ -61,7 +61,7 @@ class SourceFiles(NamedTuple):
     """Source files that debug information has, and where it says that others are."""
 
     # contents of files, by their paths in the debug information
-    texts: Mapping[str, bytes | memoryview] = {}  # noqa: RUF012 - of a NamedTuple
+    texts: Mapping[str, bytes | memoryview] = {}
     # name and contents of each stream that says where files are
     links: tuple[tuple[str, bytes], ...] = ()
     too_large: int = 0  # number of others, which a part cannot have

@@ -302,7 +302,7 @@ def run(order):
 def fork_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ForkServer]:
     """A server of its own, which starts with its first process."""
     server = ForkServer("gsym.confined.process:run_order", [])
-    monkeypatch.setattr(confined_process, "_FORKS", server)
+    monkeypatch.setattr(confined_process, "FORKS", server)
     yield server
     server.close()
 

@@ -355,6 +355,18 @@ def test_an_unchanged_file_is_not_sent_again(
     assert get(downloads, path, if_none_match='"x"').status == 200
 
 
+@pytest.mark.parametrize("path", [path_of(KEPT_SYM), path_of(EXPORTED)])
+def test_another_file_is_not_sent_to_a_client_that_has_begun_one(
+    downloads: RunningServer, path: str
+) -> None:
+    tag = get(downloads, path).headers["etag"]
+    for wanted in ("*", tag, f'"x", {tag}'):
+        assert get(downloads, path, if_match=wanted).status == 200
+    for wanted in ('"x"', f"W/{tag}"):
+        assert get(downloads, path, if_match=wanted).status == 412
+        assert get(downloads, path, if_match=wanted, if_none_match=tag).status == 412
+
+
 @pytest.mark.parametrize("path", [path_of(KEPT_SYM), path_of(EXPORTED, "gsym")])
 def test_files_are_compressed_if_accepted(downloads: RunningServer, path: str) -> None:
     plain, packed = get(downloads, path), get(downloads, path, accept_encoding="gzip")

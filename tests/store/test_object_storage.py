@@ -10,6 +10,7 @@ import pytest
 from gsym.errors import NotFoundError, SourceError
 from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.modules.resolver import Resolver
+from gsym.net.buckets import open_object_store
 from gsym.net.limits import TransferLimits
 from gsym.store.directory import Store
 from gsym.store.sources.settings import open_source
@@ -162,6 +163,13 @@ def url(endpoint: str, prefix: str = "public") -> str:
     return f"s3://symbols/{prefix}?endpoint={endpoint}&region=us-east-1"
 
 
+def opened(url: str, limits: TransferLimits) -> ObjectStorage:
+    made: ObjectStorage = object_storage.ObjectStorage(
+        *open_object_store(url, limits), limits
+    )
+    return made
+
+
 def test_a_module_comes_from_s3(tmp_path: Path) -> None:
     object_path = f"/symbols/public/{SYMBOLS}"
     replies = {
@@ -169,7 +177,7 @@ def test_a_module_comes_from_s3(tmp_path: Path) -> None:
         "/symbols?list-type=2&prefix=public%2F": Reply(LISTING),
     }
     with Server(replies=dict(replies)) as server:
-        bucket = object_storage.open_bucket(url(server.url), LIMITS)
+        bucket = opened(url(server.url), LIMITS)
         assert bucket.name == "s3://symbols/public"
         assert dict(bucket.objects()) == {SYMBOLS: '7 "1"'}
         resolver = Resolver(Store(tmp_path / "store"), [bucket])
@@ -197,7 +205,7 @@ def test_a_service_in_trouble_is_a_failure_and_never_a_file(
 ) -> None:
     limits = LIMITS._replace(total_seconds=0.5)
     with Server(reply) as server:
-        bucket = object_storage.open_bucket(url(server.url), limits)
+        bucket = opened(url(server.url), limits)
         with pytest.raises(SourceError, match=reason) as caught:
             bucket.find(key(), str(tmp_path))
     assert "\n" not in str(caught.value)

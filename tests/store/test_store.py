@@ -309,6 +309,18 @@ def test_a_removed_module_leaves_nothing(store: Store) -> None:
     assert left <= {"gsym-store.json", ".entries", ".debug-id", ".locks", ".tmp"}
 
 
+def test_a_removal_finishes_one_that_was_killed_at_its_end(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed, entry = put(store, 1).entry, put(store, 2).entry
+    with monkeypatch.context() as patch:
+        patch.setattr("gsym.store.publication.remove_evicted", lambda _store: 0)
+        store.remove(killed)
+    assert list(Path(store.path, ".evicted").iterdir())
+    store.remove(entry)
+    assert not Path(store.path, ".evicted").exists()
+
+
 def test_a_module_that_was_replaced_is_not_removed(store: Store) -> None:
     before = put(store, 1).entry
     after = put(store, 1, functions=2).entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym import import_module
 from gsym.cli.dropins import DROP_INS
 from gsym.cli.grammar import Operand, Option
 from gsym.cli.main import SUMMARY, find_command
@@ -77,5 +78,5 @@ def _verb(verb: str) -> Program:
 
 def _drop_in(command: str) -> Program:
     module, operand, summary = DROP_INS[command]
-    declared = __import__(f"gsym.cli.dropins.{module}", fromlist=("OPTIONS",)).OPTIONS
+    declared = import_module(f"gsym.cli.dropins.{module}").OPTIONS
     return Program(command, summary, (Operand(f"[{operand}...]"),), declared, {})

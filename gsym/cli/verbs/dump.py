@@ -7,8 +7,7 @@ import sys
 from gsym.cli import options
 from gsym.cli.grammar import Command, Values
 from gsym.cli.gsym_input import open_gsym
-from gsym.cli.terminal import printable
-from gsym.lazy import json
+from gsym.cli.terminal import print_json, printable
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def dump(values: Values) -> int:
         if values.flag("--json"):
             names = options.json_names(values)
             for info in reader.functions():
-                sys.stdout.write(json.dumps(_function_object(info, names)) + "\n")
+                print_json(_function_object(info, names))
         else:
             _write_lines(_header_lines(reader.header))
             if reader.stored_index_size:

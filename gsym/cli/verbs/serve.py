@@ -103,7 +103,7 @@ def serve(values: Values) -> int:
 
 
 def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) -> int:
-    from gsym.confined.process import end_processes
+    from gsym.confined.process import FORKS
     from gsym.server.application import reloading_app
     from gsym.server.modules import store_path
     from gsym.server.workers import bind, check_grpc_port, check_host, check_tls, serve
@@ -114,7 +114,7 @@ def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) 
     app = reloading_app(load)
     warnings = _warnings(settings, app.serving.service)
     if is_check:
-        app.close()
+        app.serving.retire()
         check_host(settings)
         _say(settings, warnings, logging.WARNING)
         if warnings:
@@ -130,8 +130,8 @@ def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) 
         scheme = "https" if settings.tls_certificate else "http"
         url = f"{scheme}://{shown}:{port}{settings.root_path}"
         lines = _greeting(url, app.serving.service)
-        app.close()
-        end_processes()  # of this check; workers have their own
+        app.serving.retire()
+        FORKS.close()  # of this check; workers have their own
 
         def greet() -> None:
             _say(settings, lines)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from gsym.cli import options
 from gsym.cli.grammar import Command, Values, usage_errors
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, print_lines, printable, table_lines
-from gsym.lazy import json
 from gsym.model import NO_FUNCTION
 from gsym.symbfile import inspection
 from gsym.symbfile.address_index import AddressIndex, ChainFrame
@@ -34,7 +32,7 @@ def dump(values: Values) -> int:
     records = open_symbfile(values.operand("FILE")).records()
     if values.flag("--json"):
         for record in records:
-            sys.stdout.write(json.dumps(inspection.record_object(record)) + "\n")
+            print_json(inspection.record_object(record))
         return 0
     for record in records:
         print_lines(inspection.record_lines(record))

@@ -10,7 +10,6 @@ from gsym.cli.terminal import print_json, print_lines, printable
 from gsym.cli.verbs import trace_tables
 from gsym.cli.verbs.trace_profile import ProfileInput, report_losses
 from gsym.fxt.record_formats import seconds
-from gsym.lazy import json
 from gsym.profiles.call_tree import time_range
 from gsym.profiles.model import Location, Profile, Sample, resolution
 from gsym.profiles.top import top_rows
@@ -223,7 +222,6 @@ def _print_sums(
 
 def dump_samples(source: RepeatableInput, values: Values) -> int:
     """Print the selected samples in file order."""
-    write = sys.stdout.write
     with source:
         opened, profile = _read(source, values)
         stacks: dict[int, Any] = {}
@@ -234,10 +232,10 @@ def dump_samples(source: RepeatableInput, values: Values) -> int:
             if stack is None:
                 stack = stacks[sample.stack] = make(profile, sample.stack)
             if is_json:
-                made = {**_sample_object(profile, sample), "stack": stack}
-                write(json.dumps(made) + "\n")
+                print_json({**_sample_object(profile, sample), "stack": stack})
             else:
-                write(f"{printable(_sample_text(profile, sample))}  {stack}\n")
+                text = printable(_sample_text(profile, sample))
+                sys.stdout.write(f"{text}  {stack}\n")
         report_losses(profile, {}, source.name, "a profile")
     return opened.exit_code()
 

@@ -17,7 +17,6 @@ from gsym.fxt.blobs import BLOB_TYPES, Stream, blob_file_names, blob_streams
 from gsym.fxt.record_formats import RecordText, put_text, record_object
 from gsym.fxt.records import EVENT_KINDS, Event, kind_of
 from gsym.fxt.summary import EventKey, Survey, Tally, describe_trace
-from gsym.lazy import json
 from gsym.profiles.opening import RepeatableInput
 from gsym.writing.atomic_file import AtomicFile
 
@@ -232,19 +231,18 @@ and its stack from the root.""",
 )
 def dump(values: Values) -> int:
     """Print the selected records or samples in file order."""
-    write = sys.stdout.write
     source = RepeatableInput(values.operand("FILE"))
     if not source.is_trace():
         return dump_samples(source, values)
     with TraceInput(source, values) as trace:
         if values.flag("--json"):
             for record in trace.records():
-                write(json.dumps(record_object(record)) + "\n")
+                print_json(record_object(record))
             return trace.exit_code()
         # Records with names may not be selected.
         text = RecordText(trace.survey().objects if trace.has_filters else None)
         for record in trace.records():
-            write(f"{printable(text.line(record))}\n")
+            sys.stdout.write(f"{printable(text.line(record))}\n")
     return trace.exit_code()
 
 

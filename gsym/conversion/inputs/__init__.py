@@ -6,6 +6,7 @@ Adding one takes a row in `containers/recognition.py` (how it is recognized), a 
 
 from __future__ import annotations
 
+from gsym import import_module
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -26,9 +27,8 @@ class InputKind(NamedTuple):
     @property
     def convert(self) -> Callable[[ConversionRequest], ConversionReport]:
         """Carries a request out; `gsym.convert` lists what it raises."""
-        # `importlib` would import `warnings`, which takes longer than a small input.
-        module = __import__(self.module, fromlist=("convert",))
-        function: Callable[[ConversionRequest], ConversionReport] = module.convert
+        function: Callable[[ConversionRequest], ConversionReport]
+        function = import_module(self.module).convert
         return function
 
 

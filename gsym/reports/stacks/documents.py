@@ -6,6 +6,7 @@ import re
 from itertools import islice
 
 from gsym.lazy import json, regex
+from gsym.model import valid_text
 from gsym.reports.stacks.prefixes import prefix_size, text_of
 
 TYPE_CHECKING = bool()
@@ -98,7 +99,7 @@ def _decode_xml(text: str) -> Any:
     parser: XMLPullParser[Any] = XMLPullParser(("start",))
     events: Any = parser.read_events()
     try:
-        parser.feed(text.lstrip("\ufeff \t\r\n").encode("utf-8", "replace").decode())
+        parser.feed(valid_text(text.lstrip("\ufeff \t\r\n")))
         elements: list[Element] = [each for _, each in islice(events, 1)]
         parser.close()
     except ParseError as error:

@@ -15,9 +15,8 @@ from gsym.memory.stack_parts import (
     file_name,
     module_of_ids,
     module_of_path,
-    valid_text,
 )
-from gsym.model import UINT64_MAX
+from gsym.model import UINT64_MAX, valid_text
 from gsym.reports.stacks.documents import as_list, as_object
 from gsym.reports.stacks.evidence import Line
 from gsym.reports.stacks.tokens import SOURCE

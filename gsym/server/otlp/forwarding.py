@@ -27,7 +27,7 @@ from gsym.server.settings import Settings
 _LOG = logging.getLogger("gsym.server")
 METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 _GRPC = {"grpc": False, "grpcs": True}
-_DETAILS = "grpc-status-details-bin"
+DETAILS = "grpc-status-details-bin"
 _MAX_ANSWER = 1 << 20
 _THREADS = 8
 _RETRY_AFTER = 5  # seconds
@@ -173,7 +173,7 @@ def _grpc_sender(url: str, seconds: float) -> _Sender:
         if code == codes.INVALID_ARGUMENT:
             raise HttpError(400, title)
         # Without a time to retry after, it would not take the request later either.
-        if code == codes.RESOURCE_EXHAUSTED and _DETAILS not in keys:
+        if code == codes.RESOURCE_EXHAUSTED and DETAILS not in keys:
             raise HttpError(413, title)
         raise RetryableError(f"grpc://{parts.netloc}: {code.name}: {text[:1000]}")
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from starlette.types import ASGIApp
 
 from gsym.net import import_net
-from gsym.server.otlp.forwarding import METHOD, import_grpc
+from gsym.server.otlp.forwarding import DETAILS, METHOD, import_grpc
 from gsym.server.otlp.receiving import PATH
 from gsym.server.otlp.status import PROTOBUF, code_of, status_message, status_text
 from gsym.server.settings import Settings
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _OK = 200
 _STREAMS = 32  # calls of a connection at a time; the client keeps others back
 _GRACE = 10.0  # seconds for calls in progress at the end
-_DETAILS = "grpc-status-details-bin"
 # Of metadata, those are headers of the request that are not about its body.
 _NOT_PASSED = ("content-", "transfer-", "accept-", "host", "te", "connection")
 
@@ -99,7 +98,7 @@ class GrpcService:
         details = body
         if not is_ours:
             details = status_message(answer.status_code, title, answer.headers)
-        context.set_trailing_metadata(((_DETAILS, details),))
+        context.set_trailing_metadata(((DETAILS, details),))
         code = getattr(self._grpc.StatusCode, code_of(answer.status_code)[1])
         await context.abort(code, title)
         raise AssertionError  # it does not return

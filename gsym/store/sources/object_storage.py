@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from gsym.errors import SourceError
-from gsym.net.buckets import errors_of, open_object_store
+from gsym.net.buckets import errors_of
 from gsym.net.transfer import inflated_pieces, write_pieces
 from gsym.store.sources.foreign_layouts import BREAKPAD_TREE, DEBUGINFOD, STORE, UNIFIED
 from gsym.store.sources.web_server import FetchedFiles
@@ -23,24 +23,8 @@ _LAYOUTS = (STORE, BREAKPAD_TREE, DEBUGINFOD, UNIFIED)
 _PIECE = 1 << 20
 
 
-def open_bucket(url: str, limits: TransferLimits) -> ObjectStorage:
-    """Open the bucket at a URL.
-
-    Args:
-        url: `s3://BUCKET/PREFIX`, `gs://...` or `az://...`; settings of obstore may
-            follow a question mark: `?region=...&endpoint=...`. Credentials come from
-            the environment, as for the tools of these services.
-        limits: Limits of each file.
-
-    Raises:
-        UnsupportedError: The package for object storage is not installed.
-        ValueError: The URL or a setting is invalid.
-    """
-    return ObjectStorage(*open_object_store(url, limits), limits)
-
-
 class ObjectStorage(FetchedFiles):
-    """A bucket, or a part of one, with the layouts of other tools."""
+    """A bucket that `open_object_store` opened, with the layouts of other tools."""
 
     def __init__(self, store: ObjectStore, name: str, limits: TransferLimits) -> None:
         super().__init__(name, _LAYOUTS)

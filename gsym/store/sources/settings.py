@@ -6,7 +6,7 @@ import os
 
 from gsym.arguments import path_of
 from gsym.conversion.companions.debuginfod_settings import folder_of_url, read_settings
-from gsym.net.buckets import BUCKETS
+from gsym.net.buckets import BUCKETS, open_object_store
 from gsym.net.limits import TransferLimits
 from gsym.net.web_address import read_web_address
 from gsym.store.sources import foreign_layouts
@@ -120,9 +120,10 @@ class SourceOpener:
         elif text.partition(":")[0] == "debuginfod":
             yield from self._debuginfod(text.partition(":")[2])
         elif text.startswith(BUCKETS):
-            from gsym.store.sources.object_storage import open_bucket
+            from gsym.store.sources.object_storage import ObjectStorage
 
-            yield open_bucket(text, self._limits)
+            limits = self._limits
+            yield ObjectStorage(*open_object_store(text, limits), limits)
         elif text.lower().rstrip("*").startswith(("srv*", "symsrv*")):
             yield from self._symbol_path(text)
         elif "://" in text or not text:
