@@ -271,7 +271,7 @@ install:
 	$(MAKE) -C libgsym install
 
 man: build
-	$(BIN)/python -m gsym.cli.shells build/share >/dev/null
+	$(BIN)/python -m tools.shared_files build/share >/dev/null
 
 clean:
 	rm -rf build dist $(CORE) $(PYTHON_MODULES) *.egg-info docs/_build

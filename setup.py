@@ -6,7 +6,7 @@ All else is in pyproject.toml.
 import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from os import cpu_count, environ
+from os import cpu_count, environ, pathsep
 from pathlib import Path
 from shutil import which
 from subprocess import check_output, run
@@ -171,8 +171,11 @@ class WriteShared(install_data):
         super().run()
         built = Path(self.get_finalized_command("build").build_lib)
         folder = Path(self.install_dir, "share").absolute()
-        command = [executable, "-m", "gsym.cli.shells", str(folder)]
-        written = check_output(command, cwd=built, text=True)  # noqa: S603 - own
+        # The package that was built comes before the one of the sources.
+        paths = filter(None, (str(Path.cwd()), environ.get("PYTHONPATH")))
+        variables = {**environ, "PYTHONPATH": pathsep.join(paths)}
+        command = [executable, "-m", "tools.shared_files", str(folder)]
+        written = check_output(command, cwd=built, env=variables, text=True)  # noqa: S603 - own
         self.outfiles += written.splitlines()
 
 

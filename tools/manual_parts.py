@@ -15,11 +15,11 @@ from benchmarks.figures import quality_figures
 from benchmarks.markdown import region_in
 from gsym.cli.dropins import DROP_INS
 from gsym.cli.main import help_text
-from gsym.cli.shells.sections import EXAMPLES, FILES, VARIABLES
 from gsym.cli.verbs import GROUPS, VERBS
 from gsym.server.monitoring import METRICS
 from gsym.server.settings import Limits, Settings, setting_rows
 from gsym.server.symbfiles.protocol import REFUSALS
+from tools.manual_sections import EXAMPLES, FILES, VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

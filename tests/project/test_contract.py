@@ -19,11 +19,11 @@ from setuptools import find_packages
 import gsym
 from gsym.cli.dropins import gsymutil_options
 from gsym.cli.main import find_command, help_text
-from gsym.cli.shells.sections import EXAMPLES
 from gsym.cli.verbs import VERBS
 from gsym.engine.native import ffi, lib
 from tests.conftest import find_peer
 from tools.manual_parts import MARK, PARTS, filled
+from tools.manual_sections import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

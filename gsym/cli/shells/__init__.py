@@ -1,1 +1,1 @@
-"""Completions and manual pages of the commands, made from the declared options."""
+"""Completions of the commands, made from the declared options."""

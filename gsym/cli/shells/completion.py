@@ -86,13 +86,6 @@ def script(shell: str, command: str) -> str:
     return template
 
 
-def script_files() -> Iterator[tuple[str, str]]:
-    """The path of each script below share/, and the script."""
-    for shell, (_, _, place) in SHELLS.items():
-        for command in programs.commands():
-            yield place.format(command), script(shell, command)
-
-
 def _stem(command: str) -> str:
     return command.replace("-", "_")
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
-from gsym.cli.shells.completion import script, script_files
+from gsym.cli.shells.completion import script
 from gsym.cli.shells.programs import commands, names_of, programs_of
 from gsym.cli.verbs import verbs_of
 from tests.conftest import find_peer
+from tools.shared_files import script_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,10 +12,10 @@ import pytest
 from gsym.cli.grammar import read_declarations
 from gsym.cli.main import find_command
 from gsym.cli.shells.completion import SHELLS
-from gsym.cli.shells.manual import manual_files, manual_page
 from gsym.cli.shells.programs import Program, commands
 from gsym.cli.verbs import VERBS
-from tests.conftest import find_peer
+from tests.conftest import REPOSITORY, find_peer
+from tools.shared_files import manual_files, manual_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,8 +47,8 @@ def test_every_verb_and_command_has_a_page(pages: Path) -> None:
 def test_an_installation_writes_pages_and_completions_of_each_command(
     tmp_path: Path,
 ) -> None:
-    run = [sys.executable, "-m", "gsym.cli.shells", str(tmp_path)]
-    subprocess.run(run, check=True)
+    run = [sys.executable, "-m", "tools.shared_files", str(tmp_path)]
+    subprocess.run(run, check=True, cwd=REPOSITORY)
     for command in commands():
         assert (tmp_path / f"man/man1/{command}.1").exists()
         for _, _, place in SHELLS.values():

@@ -15,11 +15,11 @@ from gsym.cli.dropins import DROP_INS
 from gsym.cli.grammar import split_words
 from gsym.cli.main import find_command
 from gsym.cli.shells.programs import commands, programs_of
-from gsym.cli.shells.sections import EXAMPLES, FILES, VARIABLES
 from gsym.cli.verbs import VERBS
 from tests.conftest import REPOSITORY, find_peer
 from tests.inputs.core import small_core
 from tests.project.test_page_examples import shell_lines
+from tools.manual_sections import EXAMPLES, FILES, VARIABLES
 
 pytestmark = pytest.mark.no_engine
 
