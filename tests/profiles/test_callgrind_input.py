@@ -170,6 +170,18 @@ def test_a_time_has_the_unit_that_the_file_says(
     assert [each.unit for each in profile.value_types] == ["count", "count", unit]
 
 
+@pytest.mark.parametrize(
+    ("head", "unit"),
+    [
+        ("version: 1\ncreator: yappi\npid: 7\ncmd: app.py\n", "microseconds"),
+        ("version: 1\n", "count"),  # lsprofcalltree has milliseconds
+    ],
+)
+def test_ticks_of_yappi_are_microseconds(tmp_path: Path, head: str, unit: str) -> None:
+    profile = read(tmp_path, head + "\nevents: Ticks\nfl=(1) a.py\nfn=(2) f\n2 7\n")
+    assert [each.unit for each in profile.value_types] == [unit]
+
+
 def test_recursion_adds_no_stack(tmp_path: Path) -> None:
     text = (
         "events: Ir\nfn=main\n1 5\ncfn=a\ncalls=1 2\n1 100\n"
