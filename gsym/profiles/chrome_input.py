@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 V8_VALUES = (model.SAMPLES, model.TIME)
 _ROOT_NAME = "(root)"  # of the node that all others are below
-_MICROSECOND = 1000
+_MICROSECOND = 1000  # nanoseconds
 _SECOND = 1_000_000  # microseconds
 
 
@@ -198,7 +198,6 @@ _LEFT_OUT = {
 _OTHERS = "other events"
 _WHOLE = "CpuProfile"  # an event that has a profile as a whole
 _V8_EVENTS = frozenset({"Profile", "ProfileChunk", _WHOLE})
-_MICROSECOND = 1000  # nanoseconds
 _SAMPLED = "durations, as there are samples"
 
 

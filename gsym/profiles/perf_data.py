@@ -21,7 +21,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from itertools import islice
 
-from gsym.containers.inflation import believable_size, inflate_zstd
+from gsym.containers.inflation import believable_size, inflate_zstd, limited
 from gsym.containers.mapped_file import drop_pages, map_file
 from gsym.containers.recognition import inflater_of
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object
@@ -492,12 +492,10 @@ class PerfData:
 
     def _joined(self, pieces: Iterator[bytes], most_bytes: int) -> bytearray:
         most = believable_size(len(self._data), most_bytes)
-        joined = bytearray()
+        joined, refused = bytearray(), FormatError(f"more than {most} bytes of data")
         try:
-            for piece in pieces:
+            for piece in limited(pieces, most, refused):
                 joined += piece
-                if len(joined) > most:
-                    raise FormatError(f"more than {most} bytes of data")
         except ValueError as error:
             if not joined and not self._has_records():
                 reason = f"compressed records are damaged: {error}"
