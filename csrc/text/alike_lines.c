@@ -176,8 +176,9 @@ static gsym_status put_sums(gsym_line_keys *keys, const gsym_alike_lines *lines,
         if (sum.first != sum.second)
             address += lines->values[sum.second * lines->count + line];
         places[i * lines->count] = 0;
-        if (address >= first)
-            region = find_region(lines, address, &places[i * lines->count]);
+        if (address >= first && address >= sum.back)
+            region = find_region(lines, address - sum.back, &places[i * lines->count]);
+        if (region != 0) places[i * lines->count] += sum.back;
         buffer_put_u64(&keys->bytes, region << 1 | may_be_start(first));
     }
     return GSYM_OK;

@@ -192,8 +192,6 @@ class StackFrame(NamedTuple):
     stack: int = 0
 
 
-_PLACE = StackFrame._fields.index("line")
-"""The first of the fields that differ in frames that are alike."""
 _new = tuple.__new__
 
 
@@ -219,6 +217,14 @@ class Reading(NamedTuple):
         if plus >= 0:
             fields[6] = values[plus]
         return _new(StackFrame, fields)
+
+    def as_other(self, before: int = 0) -> Reading:
+        """What a frame of a form may be instead; *before* the numbers are others."""
+        frame = self.frame._replace(
+            is_guess=True, is_return=False, may_be_exact=False, may_return=False
+        )
+        address, plus = (each + before if each >= 0 else -1 for each in self[1:])
+        return Reading(frame, address, plus)
 
 
 class LinePattern:
@@ -549,26 +555,21 @@ class StackBuilder:
         if not 0 <= address < UINT64_END:
             self.add_text(text)
             return
-        pattern = self.pattern(frame, form, (0, len(text)))
         values = address, *_column_of(frame.plus)
+        plus = 0 if len(values) > 1 else frame.plus
+        own = frame._replace(text="", address=0, plus=plus, others=(), ordinal=-1)
+        readings = Reading(own, 0, len(values) - 1 or -1), *map(Reading, frame.others)
+        pattern = self.pattern(form, (0, len(text)), readings)
         self.add_lines([text], [pattern], [values], [min(number, _ANY)])
 
     def pattern(
-        self, frame: StackFrame, form: str, span: tuple[int, int]
+        self, form: str, span: tuple[int, int], readings: tuple[Reading, ...]
     ) -> LinePattern:
-        """The pattern of lines with a frame like this one, of any address, at a place.
-
-        Their numbers are the address, and the bytes from the start of the function.
-        """
-        has_plus = bool(_column_of(frame.plus))
-        own_plus = 0 if has_plus else frame.plus
-        key = form, span, frame.module, *frame[3:6], own_plus, *frame[7:_PLACE]
+        """The pattern of lines with a frame of a form at a place."""
+        key = form, span, readings
         pattern = self._patterns.get(key)
         if pattern is None:
-            own = frame._replace(text="", address=0, others=(), ordinal=-1)
-            readings = [Reading(own, 0, 1 if has_plus else -1)]
-            readings += map(Reading, frame.others)
-            is_certain = not (frame.others or frame.is_guess)
+            is_certain = len(readings) == 1 and not readings[0].frame.is_guess
             pattern = LinePattern(form, [span], [readings], is_certain=is_certain)
             self._patterns[key] = pattern
         return pattern

@@ -446,7 +446,7 @@ WINDBG = """\
 00 000000d5`1f2ff6b8 00007ff6`1a2b1120     winapp!leaf+0x10
 01 000000d5`1f2ff6c0 00007ff6`1a2b1210     winapp+0x1110
 02 000000d5`1f2ff700 00007ff9`5b2c7374     winapp!main+0x10 [C:\\src\\app.c @ 22]
-03 000000d5`1f2ff740 00000000`00000000     ntdll!RtlUserThreadStart+0x21
+0a 000000d5`1f2ff740 00000000`00000000     ntdll!RtlUserThreadStart+0x21
 0:000> lm
 start             end                 module name
 00007ff6`1a2b0000 00007ff6`1a2d0000   winapp     (deferred)

@@ -82,10 +82,12 @@ class Model:
             )
             facts: list[object] = [context]
             places = []
-            for first, second in spans.sums:
+            for first, second, back in spans.sums:
                 address = row[first] + (row[second] if second != first else 0)
-                region, place = found(address, placed)
-                places.append(place)
+                region, place = None, 0
+                if address >= back:
+                    region, place = found(address - back, placed)
+                places.append(place if region is None else place + back)
                 facts += region, is_start(row[first])
             row += places
             facts += ([0, *row].index(each) for each in row)
@@ -125,7 +127,11 @@ def found(
 def test_columns_are_those_of_a_plain_model(data: st.DataObject) -> None:
     digits = data.draw(st.lists(DIGITS, max_size=4))
     several = st.integers(0, len(digits) - 1)
-    sums = st.lists(st.tuples(several, several), max_size=3) if digits else st.just([])
+    sums = (
+        st.lists(st.tuples(several, several, st.integers(0, 1)), max_size=3)
+        if digits
+        else st.just([])
+    )
     words = data.draw(st.lists(PLACES, max_size=2))
     spans = Spans(digits, words, data.draw(sums))
     placed = [data.draw(regions()), data.draw(regions())]
@@ -151,7 +157,7 @@ def test_columns_are_those_of_a_plain_model(data: st.DataObject) -> None:
 
 def test_sum_of_numbers_that_are_not_read_is_refused() -> None:
     with pytest.raises(ValueError, match="a sum of no numbers"):
-        LineKeys().columns(["0x12"], Spans([(0, 4, 16)], [], [(0, 1)]), 0)
+        LineKeys().columns(["0x12"], Spans([(0, 4, 16)], [], [(0, 1, 0)]), 0)
 
 
 def test_line_outside_its_text_is_refused() -> None:

@@ -69,6 +69,11 @@ LINES = (
     "$%s app %s %s",
     "%s|%s|app||||0x%s",
     "at app!f+0x%s %s, from %s",
+    "#1  0x%s in ?? () from /lib/libfoo.so",
+    "[  12.3%d] ? run+0x%s/0x%s",
+    "%s 000000d5`1f2ff6b8 00007ff6`1a2b1120     app!f+0x%s",
+    "[0x%s] *Foo +%s in ./app",
+    "\t/src/a.go:%d +0x%s fp=0xc000 sp=0xc000 pc=0x%s",
 )
 DIGITS = st.text("0123456789abcdefABCDEF", min_size=1, max_size=17) | st.sampled_from(
     ["cafe12", "beef34", "12", "55d1c0ffe000", "0000", "DEAD1234", "7", "1"]

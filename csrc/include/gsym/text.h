@@ -376,10 +376,12 @@ typedef struct gsym_line_digits {
     uint32_t radix;
 } gsym_line_digits;
 
-/* Two numbers of a line whose sum is an address; one number, if they are the same. */
+/* Two numbers of a line whose sum is an address; one number, if they are the same. It is
+ * in the region that has the byte `back` bytes before it. */
 typedef struct gsym_line_sum {
     uint32_t first;
     uint32_t second;
+    uint32_t back;
 } gsym_line_sum;
 
 typedef struct gsym_line_region {

@@ -58,6 +58,7 @@ class FrameForm(NamedTuple):
         base: What `offset` counts from.
         whole: What a line is that is a stack, with several frames; else None.
         module: The module of frames whose lines do not name one.
+        radix: Of `number`.
         has_heading: Whether a heading is before each stack: without one, the stack is
             another tool's, and its first frame may be a return address.
     """
@@ -69,6 +70,7 @@ class FrameForm(NamedTuple):
     base: Base = "either"
     whole: re.Pattern[str] | None = None
     module: str = ""
+    radix: int = 10
     has_heading: bool = False
 
 

@@ -10,28 +10,26 @@ from gsym.memory.stack_parts import NO_MODULE, StackFrame
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.placed_images import PlacedImages, hex_number
 from gsym.reports.stacks.prefixes import text_of
-from gsym.reports.stacks.repeated_lines import RepeatedLines
+from gsym.reports.stacks.repeated_lines import RepeatedLines, reading
 from gsym.reports.stacks.shapes import Shapes
 from gsym.reports.stacks.tokens import BREAKS, pieces
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from gsym.memory.loaded import Loaded
-    from gsym.memory.stack_parts import Base, LinePattern, StackBuilder, StackModule
+    from gsym.memory.stack_parts import (
+        Base,
+        LinePattern,
+        Reading,
+        StackBuilder,
+        StackModule,
+    )
     from gsym.reports.stacks.line_forms import FrameForm
     from gsym.reports.stacks.repeated_lines import Meaning, Spans
     from gsym.reports.stacks.shapes import Cut, Shape
-
-    _Read = tuple[
-        Sequence[LinePattern | tuple[()] | None],
-        Sequence[Sequence[int]],
-        Sequence[int],
-    ]
-    """Patterns of lines: () for text, None for a line that may be more; their numbers,
-    and the numbers of their frames in the stack, or -1."""
 
 _BLOCK = 4_096  # lines whose shapes are found at once
 _BLOCK_SIZE = 1 << 20  # characters of them, unless one line has more
@@ -83,6 +81,8 @@ class LineReader:
         self._block: Sequence[Shape] = ()  # of lines up to
         self._block_end = 0
         self._block_names: bool | None = None  # whether a line of it may name a module
+        self._known: list[Any] = []  # pattern, numbers and ordinal of lines, or None
+        self._texts: set[int] = set()  # those without a frame
         self._has_stack = False  # that a form describes
         self._are_words: dict[int, bool] = {}  # by module
 
@@ -123,34 +123,27 @@ class LineReader:
         for at, shape in enumerate(shapes, start):
             if at not in images:
                 places[shape].append(at - start)
-        left = {*places}  # shapes whose lines can be read together
-        known: list[Any] = [None] * (len(block) + 1)
-        texts: set[int] = set()  # those without a frame
-        placed, turns, at = self.images.count, _MOST_TURNS, 0
+        left: set[Shape] = set()  # whose lines can be read together
+        placed, turns, at = -1, _MOST_TURNS + 1, 0
         while at < len(block):
             line, shape = block[at], shapes[at]
             if placed != self.images.count and turns > 0:
                 placed, turns = self.images.count, turns - 1
-                known, texts = [None] * (len(block) + 1), set()
+                self._known, self._texts = [None] * (len(block) + 1), set()
                 left = {*places} if turns > 0 else set()
             if shape.is_alike and shape in left and start + at not in images:
                 left.remove(shape)
                 own = places[shape]
-                asked: Sequence[int] = own[bisect_left(own, at) :]
-                if shape.usual is None and not shape.numbers.has_sure:
-                    asked = self._alone(block, shape, asked)
-                found = self._meanings([block[each] for each in asked], shape)
-                texts.update(_add_known(known, asked, found))
-            end = known.index(None, at)
-            is_by_position = shape.usual and shape.usual[0].is_by_position
-            is_first = is_by_position and not self._position
+                self._find(block, shape, own[bisect_left(own, at) :])
+            end = self._known.index(None, at)
+            is_first = not self._position and shape.is_by_position
             if end > at and not (is_first or stack.is_over):
                 run = slice(at, end)
-                columns = zip(*known[run], strict=True)
+                columns = zip(*self._known[run], strict=True)
                 self._add_alike(block[run], shapes[run], *columns)
                 at = end
                 continue
-            if at in texts and not stack.is_over:
+            if at in self._texts and not stack.is_over:
                 self._before = ((line, shape), *self._before[:3])
                 self._add_text(line, shape)
             else:
@@ -161,6 +154,8 @@ class LineReader:
         self, block: Sequence[str], shape: Shape, asked: Sequence[int]
     ) -> Sequence[int]:
         """Lines of a block that may have frames; none if others may name a module."""
+        if shape.numbers.has_sure:
+            return asked
         if self._block_names is None:
             kinds = {*self._block, *(each for _, each in self._before)}
             self._block_names = any(
@@ -263,44 +258,86 @@ class LineReader:
                 return
         self._add_text(line, shape)
 
-    def _meanings(self, lines: Sequence[str], shape: Shape) -> _Read:
-        """Patterns, numbers and ordinals of lines of a shape that `is_alike`."""
-        if shape.usual is not None:
-            return self._usual_meanings(lines, shape, *shape.usual)
-        found, rows = self._repeated.meanings(lines, shape)
-        patterns = [each and each.pattern for each in found]
-        if self._has_stack and not self._process:
-            for at, (each, row) in enumerate(zip(found, rows, strict=True)):
-                if each and self._is_elsewhere(each, row, shape.text(lines[at])):
-                    patterns[at] = ()
-        return patterns, rows, [-1] * len(lines)
+    def _find(self, block: Sequence[str], shape: Shape, asked: Sequence[int]) -> None:
+        """Find what lines of a shape are that `is_alike`, unless others decide."""
+        if not shape.frames:
+            for at, found, row in self._meanings(block, shape, asked):
+                if found and not self._is_elsewhere(found, row, shape.text(block[at])):
+                    self._known[at] = found.pattern, row, -1
+                else:
+                    self._texts.add(at)
+        elif shape.spans is not None:
+            self._find_formed(block, shape, asked, shape.spans)
 
-    def _usual_meanings(
-        self, lines: Sequence[str], shape: Shape, cut: Cut, spans: Spans
-    ) -> _Read:
-        """Patterns of lines of a usual form; None where no module is known."""
+    def _find_formed(
+        self, block: Sequence[str], shape: Shape, asked: Sequence[int], spans: Spans
+    ) -> None:
+        """Find what lines are that forms describe."""
+        lines = [block[at] for at in asked]
         columns = self._repeated.columns(lines, shape, spans)
-        addresses, *others = columns.numbers
-        ordinals = others[0] if others else [-1] * len(lines)
-        patterns: dict[int, LinePattern | None] = {}
-        for at, kind in columns.firsts():
-            is_return = ordinals[at] != 0 if cut.is_return is None else cut.is_return
-            patterns[kind] = self._usual_pattern(cut, lines[at], is_return)
-        found = [*map(patterns.__getitem__, columns.kinds)]
-        return found, [*zip(addresses, strict=True)], ordinals
+        rows = columns.rows()
+        patterns: dict[int, tuple[LinePattern, int]] = {}
+        weak: dict[int, tuple[Cut, Reading]] = {}  # what may be of another tool
+        for first, kind in columns.firsts():
+            for frame, cut in self._formed(lines[first], shape, 1):
+                own = reading(frame._replace(text="", ordinal=-1), rows[first])
+                if own.frame.address or own.frame.plus:
+                    continue
+                if self._is_weak(frame, cut.form):
+                    weak[kind] = cut, own
+                else:
+                    patterns[kind] = self._pattern(cut, own), shape.number_at(cut)
+        others: dict[int, tuple[Cut, Reading, Sequence[int]]] = {}
+        for at, kind, row in zip(asked, columns.kinds, rows, strict=True):
+            if kind in patterns:
+                pattern, number = patterns[kind]
+                self._known[at] = pattern, row, row[number] if number >= 0 else -1
+            elif kind in weak:
+                others[at] = *weak[kind], row
+        if others and shape.may_have_others(self._chosen is not None):
+            self._find_others(block, shape, others)
 
-    def _usual_pattern(
-        self, cut: Cut, line: str, is_return: bool
-    ) -> LinePattern | None:
-        number, form = cut.modules.get(cut.module_of(line)), cut.form
-        if number is None:
-            return None
-        names = form.base, is_return, cut.text("symbol", line)
-        frame = StackFrame("", number, 0, *names, may_be_exact=is_return)
-        frame = frame._replace(may_return=form.returns == "none")
-        if self._is_weak(frame, form):
-            return None
-        return self._stack.pattern(frame, form.form, (cut.start, cut.end))
+    def _find_others(
+        self,
+        block: Sequence[str],
+        shape: Shape,
+        others: Mapping[int, tuple[Cut, Reading, Sequence[int]]],
+    ) -> None:
+        """Find what lines of a form may mean otherwise."""
+        patterns: dict[object, LinePattern] = {}
+        for at, other, more in self._meanings(block, shape, [*others]):
+            cut, own, row = others[at]
+            key = id(own), id(other)
+            if key not in patterns:
+                patterns[key] = self._pattern(cut, own, other, len(row))
+            number = shape.number_at(cut)
+            ordinal = row[number] if number >= 0 else -1
+            self._known[at] = patterns[key], (*row, *more), ordinal
+
+    def _pattern(
+        self, cut: Cut, own: Reading, other: Meaning | tuple[()] = (), before: int = 0
+    ) -> LinePattern:
+        """The pattern of lines with a frame of a form, and what else they may mean.
+
+        The numbers of that are after others.
+        """
+        options: list[Reading] = []
+        if other:
+            frame = own.frame._replace(may_return=True, may_be_exact=True)
+            own = own._replace(frame=frame)
+            found = (each for _, _, several in other.found for each in several)
+            options = [each.as_other(before) for each in found]
+        span = cut.start, cut.end
+        return self._stack.pattern(cut.form.form, span, (own, *options))
+
+    def _meanings(
+        self, block: Sequence[str], shape: Shape, asked: Sequence[int]
+    ) -> list[tuple[int, Meaning | tuple[()], Sequence[int]]]:
+        """What lines mean by evidence, with their indexes and their numbers."""
+        asked = self._alone(block, shape, asked)
+        found, rows = self._repeated.meanings([block[at] for at in asked], shape)
+        several = zip(asked, found, rows, strict=True)
+        return [(at, each, row) for at, each, row in several if each is not None]
 
     def _add_alike(
         self,
@@ -317,7 +354,8 @@ class LineReader:
         self._stack.add_lines(block, patterns, rows, ordinals)
         self._position += len(block)
         several = zip(reversed(block), reversed(shapes), strict=True)
-        before = (each for each in several if each[1].usual is None)
+        certain = (each.is_certain for each in reversed(patterns))
+        before = (each for each, sure in zip(several, certain, strict=True) if not sure)
         self._before = (*islice(before, 4), *self._before)[:4]
 
     def _is_elsewhere(self, found: Meaning, values: Sequence[int], text: str) -> bool:
@@ -348,32 +386,36 @@ class LineReader:
         self, line: str, shape: Shape, lines: Sequence[str], at: int
     ) -> bool:
         """Whether the line has frames of a form."""
+        found = self._formed(line, shape, self._position)
+        if not found:
+            return False
+        form = found[0][1].form
+        if len(found) == 1 and self._is_weak(found[0][0], form):
+            ((frame, cut),) = found
+            found = [(self._with_others(frame, shape, lines, at), cut)]
+        shape.is_alike = shape.spans is not None
+        end = 0
+        if form.whole:
+            self._position = 0
+        for frame, cut in found:
+            number = frame.ordinal if "number" in cut.places else self._position
+            self._stack.add_text(line[end : cut.start])
+            self._stack.add_frame(frame, form.form, number)
+            self._position += 1
+            end = cut.end
+        self._stack.add_text(line[end:])
+        return True
+
+    def _formed(
+        self, line: str, shape: Shape, position: int
+    ) -> list[tuple[StackFrame, Cut]]:
+        """The frames of a line, of the first form that it has."""
         plain = shape.plain(line)
-        for form, cuts in shape.frames:
-            found: list[tuple[StackFrame, Cut]] = []
-            for cut in cuts:
-                frame = self._frame(line, plain, cut)
-                if frame is not None:
-                    found.append((frame, cut))
-            if not found:
-                continue
-            if len(found) == 1 and self._is_weak(found[0][0], form):
-                ((frame, cut),) = found
-                found = [(self._with_others(frame, shape, lines, at), cut)]
-            else:
-                shape.is_alike = shape.usual is not None
-            end = 0
-            if form.whole:
-                self._position = 0
-            for frame, cut in found:
-                number = frame.ordinal if "number" in cut.places else self._position
-                self._stack.add_text(line[end : cut.start])
-                self._stack.add_frame(frame, form.form, number)
-                self._position += 1
-                end = cut.end
-            self._stack.add_text(line[end:])
-            return True
-        return False
+        for _, cuts in shape.frames:
+            several = ((self._frame(line, plain, cut, position), cut) for cut in cuts)
+            if found := [(frame, cut) for frame, cut in several if frame is not None]:
+                return found
+        return []
 
     def _is_weak(self, frame: StackFrame, form: FrameForm) -> bool:
         """Whether the line may be of another tool, with the same shape."""
@@ -401,9 +443,7 @@ class LineReader:
         """A frame with what its line may mean otherwise."""
         found, values = self._meaning(shape, lines, at)
         options = [
-            each.of(values)._replace(
-                is_guess=True, is_return=False, may_be_exact=False, may_return=False
-            )
+            each.as_other().of(values)
             for _, _, readings in (() if found is None else found.found)
             for each in readings
         ]
@@ -444,11 +484,14 @@ class LineReader:
                 return evidence.Line(text_of(lines[number]))
         return None
 
-    def _frame(self, line: str, plain: str, cut: Cut) -> StackFrame | None:
+    def _frame(
+        self, line: str, plain: str, cut: Cut, position: int
+    ) -> StackFrame | None:
         """The frame that a line has; None if its module cannot be told."""
         form, places = cut.form, cut.places
         self._add_reason(cut.text("reason", plain))
-        ordinal = int(cut.text("number", plain) or self._position)
+        number = cut.text("number", plain)
+        ordinal = int(number, form.radix) if number else position
         is_return = cut.is_return
         if is_return is None:
             is_return = ordinal > 0
@@ -470,7 +513,7 @@ class LineReader:
             place = NO_MODULE, 0, form.base
         if place is None:
             return None
-        number, address, base = place
+        module, address, base = place
         size = hex_number(cut.text("function_size", plain)) or None
         stack = self._stack
         may_return = form.returns == "none" or (
@@ -478,7 +521,7 @@ class LineReader:
         )
         # fmt: off
         return _new(StackFrame, (  # there are many, so in the order of the fields
-            line[cut.start : cut.end], number, address, base, is_return, symbol, plus,
+            line[cut.start : cut.end], module, address, base, is_return, symbol, plus,
             "", is_return, may_return, size, (), False, False, "", -1, ordinal, -1, 0,
         ))
         # fmt: on
@@ -529,15 +572,6 @@ class LineReader:
     def _add_reason(self, reason: str | None) -> None:
         if reason and not self._stack.reason:
             self._stack.reason = reason.strip()
-
-
-def _add_known(known: list[Any], asked: Sequence[int], found: _Read) -> Iterator[int]:
-    """Add what lines are; those that have no frame."""
-    for at, each in zip(asked, zip(*found, strict=True), strict=True):
-        if each[0]:
-            known[at] = each
-        elif each[0] is not None:
-            yield at
 
 
 def _may_place(lines: Sequence[str]) -> set[int]:

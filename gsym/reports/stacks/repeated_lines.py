@@ -51,7 +51,9 @@ class Columns(NamedTuple):
 
     def firsts(self) -> Iterator[tuple[int, int]]:
         """The first line of each kind, and the kind."""
-        return ((self.kinds.index(kind), kind) for kind in dict.fromkeys(self.kinds))
+        last = len(self.kinds) - 1
+        found = dict(zip(reversed(self.kinds), range(last, -1, -1), strict=True))
+        return iter(sorted((at, kind) for kind, at in found.items()))
 
     def rows(self) -> Sequence[Sequence[int]]:
         """The numbers of each line."""
@@ -65,12 +67,13 @@ class Spans(NamedTuple):
     Attributes:
         digits: Start and end of each number, and its base.
         words: Start and end of each text that tells what they mean.
-        sums: Indexes of two numbers whose sum is an address, or twice that of one.
+        sums: Indexes of two numbers whose sum is an address, or twice that of one, and
+            how many bytes before it are in the same region.
     """
 
     digits: Sequence[tuple[int, int, int]]
     words: Sequence[tuple[int, int]]
-    sums: Sequence[tuple[int, int]] = ()
+    sums: Sequence[tuple[int, int, int]] = ()
 
 
 class LineKeys:
@@ -166,13 +169,13 @@ class Numbers:
         first = shape.first
         self.says_nothing: bool = SAYS_NOTHING.search(first.text) is not None
         self._digits: list[tuple[int, int, int]] = []  # start, end and base
-        sums: list[tuple[int, int]] = []
+        sums: list[tuple[int, int, int]] = []
         names: list[tuple[int, int]] = []
         others: list[tuple[int, int]] = []
         for start, part in first.parts:
             for number in part.numbers:
                 at = self._add(start, number.start, number.end, 16)
-                sums.append((at, at))
+                sums.append((at, at, 0))
             for offset in part.offsets:
                 base = -1
                 if offset.base is not None:
@@ -182,7 +185,7 @@ class Numbers:
                 for radix in (10, 16)[-len(offset.values) :]:
                     at = self._add(start, *place, radix)
                     if base >= 0:
-                        sums.append((base, at))
+                        sums.append((base, at, 0))
                 begin = start + offset.start
                 names += [(begin, begin + len(offset.name))] if offset.name else []
             names += ((start + each.start, start + each.end) for each in part.mentions)
@@ -364,7 +367,7 @@ class RepeatedLines:
             )
             several = own, *frame.others
             frames += several
-            found.append((start, end, tuple(_reading(each, row) for each in several)))
+            found.append((start, end, tuple(reading(each, row) for each in several)))
             span = shape.span(start, end)
             if not spans or span[0] >= spans[-1][1]:
                 spans.append(span)
@@ -384,7 +387,7 @@ class RepeatedLines:
         return self._distinct[key]
 
 
-def _reading(frame: StackFrame, row: Sequence[int]) -> Reading:
+def reading(frame: StackFrame, row: Sequence[int]) -> Reading:
     """A frame of a line, without the numbers that are among those of the line.
 
     Lines of a kind have the same numbers that are equal or 0.

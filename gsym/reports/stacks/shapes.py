@@ -53,7 +53,8 @@ class Cut:
         is_return: Whether its address is a return address; None: unless it is the
             first of a stack.
         is_by_position: Whether that is told by its place among frames, not by a number.
-        is_usual: Whether it has an offset, and nothing that few forms have.
+        digits: Those of the groups that are numbers, with their bases.
+        is_alone: Whether more decides than these, and other groups.
     """
 
     def __init__(
@@ -76,10 +77,17 @@ class Cut:
         self.module_of: Callable[[str], object] = itemgetter(
             *(self.named.values() or (_NOTHING,))
         )
-        is_other = form.whole or form.has_heading or form.module != ""
+        bases = {"address": 16, "offset": 16, "number": form.radix}
+        if "plus" in groups:
+            bases["plus"] = 16 if groups["plus"][1:2] in {"x", "X"} else 10
+        self.digits: dict[str, int] = {
+            each: base for each, base in bases.items() if each in groups
+        }
         # A number of other digits than those of ASCII is none for the engine.
-        is_only = groups.get("number", "").isascii() and _USUAL.issuperset(places)
-        self.is_usual: bool = "offset" in places and is_only and not is_other
+        is_other = not all(groups[each].isascii() for each in self.digits)
+        is_other |= len(groups.get("plus", "")) > _MOST_DIGITS
+        is_other |= form.whole is not None or form.has_heading or "reason" in groups
+        self.is_alone: bool = is_other
         self.modules: dict[object, int | None] = {}
         returns = form.returns
         self.is_return: bool | None = returns == "all"
@@ -95,9 +103,9 @@ class Cut:
 
 
 _MODULE_GROUPS = ("module", "build_id")
-_USUAL = frozenset({"shown", "number", "symbol", "address", "offset", *_MODULE_GROUPS})
+_WORDS = (*_MODULE_GROUPS, "symbol", "function_size")
 _NOTHING = slice(0, 0)
-_BASES = {"offset": 16, "number": 10}
+_MOST_DIGITS = 18  # decimal ones, of any 64 bits
 
 
 class Shape:
@@ -114,16 +122,15 @@ class Shape:
         has_bare: Whether it has a number that may be an address if one is known there.
         is_between: Whether it may be among the frames of a stack.
         is_answered: Whether it is a call that a tool has found in those around it.
-        usual: The only frame, if it is nothing else, and where its numbers are.
         is_alike: Whether it may only be frames, which its numbers and words decide.
+        is_known: Whether a line of it was read by evidence.
     """
 
     images: Sequence[ImageForm] = ()
     frames: Sequence[tuple[FrameForm, Sequence[Cut]]] = ()
     headings: Sequence[HeadingForm] = ()
     is_interesting = has_bare = is_between = is_answered = False
-    usual: tuple[Cut, Spans] | None = None
-    is_alike = False
+    is_alike = is_known = False
 
     def __init__(self, line: str) -> None:
         self._removed: list[tuple[int, int]] = []  # places in the text, sizes
@@ -176,17 +183,41 @@ class Shape:
         inside = sum(size for at, size in self._removed if start < at < end)
         return start + before, end + before + inside
 
-    def find_usual(self) -> tuple[Cut, Spans] | None:
-        """The value of `usual`, when all else is known."""
-        cuts = self.frames[0][1] if self.frames else ()
-        is_other = self.has_colours or self.is_answered or not self.is_interesting
-        if is_other or len(cuts) != 1 or not cuts[0].is_usual:
+    @cached_property
+    def spans(self) -> Spans | None:
+        """Places of all that forms find in its lines; None if each is read alone."""
+        cuts = [each for _, several in self.frames for each in several]
+        is_alone = any(each.is_alone for each in cuts) or self.first.is_numbers
+        if is_alone or not cuts or len(cuts) != len(self.frames):
             return None
-        (cut,) = cuts
-        names = [each for each in ("offset", "number") if each in cut.places]
-        digits = [(*self._bytes(cut.places[each]), _BASES[each]) for each in names]
-        words = (cut.places.get(each) for each in (*_MODULE_GROUPS, "symbol"))
-        return cut, Spans(digits, [self._bytes(each) for each in words if each])
+        digits: dict[tuple[int, int, int], bool] = {}  # whether it is an address
+        words: dict[tuple[int, int], None] = {}
+        for cut in cuts:
+            for name, base in cut.digits.items():
+                digits[(*self._bytes(cut.places[name]), base)] = name == "address"
+            several = (cut.places.get(each) for each in _WORDS)
+            words.update({self._bytes(each): None for each in several if each})
+        addresses = [at for at, each in enumerate(digits.values()) if each]
+        sums = [(at, at, back) for at in addresses for back in (0, 1)]
+        return Spans([*digits], [*words], sums)
+
+    def may_have_others(self, is_chosen: bool) -> bool:
+        """Whether evidence finds in each of its lines the same as in one of them."""
+        is_written = is_chosen or self.first.is_written
+        return is_written and bool(self.first.parts) and self.numbers.are_alone
+
+    def number_at(self, cut: Cut) -> int:
+        """The column of `spans` that has the number of frames; -1: none has."""
+        if self.spans is None or "number" not in cut.places:
+            return -1
+        place = *self._bytes(cut.places["number"]), cut.form.radix
+        return self.spans.digits.index(place)
+
+    @cached_property
+    def is_by_position(self) -> bool:
+        """Whether its first frame in a stack may mean something else than others."""
+        several = (each for _, cuts in self.frames for each in cuts)
+        return any(each.is_by_position for each in several)
 
     def may_be_alike(self) -> bool:
         """The value of `is_alike`, when its numbers are known."""
@@ -275,8 +306,6 @@ class Shapes:
             several = ((form, shape.cuts(form)) for form in fit)
             shape.frames = [(form, cuts) for form, cuts in several if cuts]
             shape.headings = [*_found(headings, line)]
-            if shape.size <= self._longest:
-                shape.usual = shape.find_usual()
             shape.is_between = any(each.match(line) for each in BETWEEN)
 
     def _interest(self, hints: set[str]) -> Callable[[str], object]:
