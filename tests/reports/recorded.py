@@ -910,6 +910,12 @@ RECORDED = (
         crashed="thread #1, queue = 'com.apple.main-thread'",
     ),
     Recorded("windbg", "WinDbg stack", WINDBG, "leaf:101 middle:200 main:300 -"),
+    Recorded(
+        "windbg-start",
+        "WinDbg stack",
+        WINDBG.replace("leaf+0x10", "leaf [C:\\src\\app.c @ 9]"),
+        "leaf:100 middle:200 main:300 -",
+    ),
     Recorded("windbg-kb", "WinDbg stack", WINDBG_KB, "leaf:101 middle:200"),
     Recorded("windbg-kv", "WinDbg stack", WINDBG_KV, "leaf:101 middle:200"),
     Recorded("windbg-x86", "WinDbg stack", WINDBG_X86, "leaf:101 middle:200"),

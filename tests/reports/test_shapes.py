@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym.engine.native import ffi, lib
-from gsym.memory.stack_parts import StackFrame
+from gsym.memory.stack_parts import StackFrame, module_of_path
 from gsym.reports.stacks.recognition import parse_report
 from gsym.reports.stacks.repeated_lines import NO_SHAPE, LineKeys
 from gsym.reports.stacks.shapes import Shapes
@@ -168,3 +168,11 @@ def test_few_long_lines_are_read_at_once() -> None:
         parse_report(f"0x12 {'x' * 15_000}\n" * 300)
     assert max(sizes) <= 1 << 20
     assert sum(sizes) >= 300 * 15_000
+
+
+def test_symbols_of_a_table_are_no_frames_unless_a_module_is_chosen() -> None:
+    lines = ("T _text", "t run.cold [nf_tables]", "(D) data", "W __weak@@GLIBC_2.2")
+    text = "".join(f"ffffffff8100{at}123 {each}\n" for at, each in enumerate(lines))
+    assert parse_report(text).parts == (text,)
+    chosen = parse_report(text, module_of_path("vmlinux")).parts
+    assert sum(isinstance(each, StackFrame) for each in chosen) == len(lines)

@@ -214,12 +214,13 @@ _LLDB = regex(
     rf"^[^#]*frame #{NUMBER}: (?P<shown>{ADDRESS}(?: (?P<module>[^`]+?)"
     r"`(?P<symbol>\S(?:.*\S)?)?)?)\s*$"
 )
-# WinDbg: `00 000000d5`1f 00007ff6`1a app!main+0x25`
+# WinDbg: `00 000000d5`1f 00007ff6`1a app!main+0x25`, at its start `app!f [a.c @ 1]`
 WIN_HEX = r"[0-9a-f`]{8,17}"
 _WINDBG = regex(
     rf"^(?:(?P<number>[0-9a-f]{{2,3}}) )?{WIN_HEX}(?: +{WIN_HEX}){{0,4}}"
     rf"(?: +:(?: {WIN_HEX}){{1,4}} :)? +(?P<shown>(?P<module>[\w.-]+)"
-    rf"(?:\+0x(?P<offset>{HEX})|!(?P<symbol>\S.{{0,1024}}?)\+(?P<plus>0x{HEX})))"
+    rf"(?:\+0x(?P<offset>{HEX})|!(?P<symbol>\S.{{0,1024}}?)"
+    rf"(?:\+(?=0x))?(?P<plus>(?<=\+)0x{HEX}|(?= \[[^\[\]]{{1,512}} @ \d{{1,9}}\]))))"
 )
 # Wine: `=>0 0x00000140001576 leaf+0x4(x=0x1) [Z:\a.c:4] in app (0x0000000c812e0)`,
 # without symbols `  1 0x000001400015a7 in app (+0x15a7) (0x0000000c812e0)`, also of
@@ -343,6 +344,7 @@ FRAMES = (
     FrameForm("eu-stack", "0x", _EU_STACK),
     FrameForm("lldb backtrace", "frame #", _LLDB),
     FrameForm("WinDbg stack", "+0x", _WINDBG, base="image", radix=16),
+    FrameForm("WinDbg stack", " @ ", _WINDBG, base="image", radix=16),
     FrameForm("Wine backtrace", " in ", _WINE, base="image"),
     FrameForm("Visual Studio stack", "!", _VISUAL_STUDIO),
     FrameForm("Apple crash report", "0x", _APPLE, has_heading=True),

@@ -496,7 +496,7 @@ class LineReader:
         if is_return is None:
             is_return = ordinal > 0
         symbol = cut.text("symbol", plain)
-        digits = cut.text("plus", plain)
+        digits = cut.text("plus", plain) or ("0" if "plus" in places else "")
         plus = int(digits, 16 if digits[1:2] in {"x", "X"} else 10) if digits else None
         named = self._named(plain, cut)
         place: tuple[int, int, Base] | None = None

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 
-from gsym.lazy import re
+from gsym.lazy import re, regex
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.frames import BETWEEN, FRAMES
 from gsym.reports.stacks.headings import HEADINGS
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
     _Form = TypeVar("_Form", HeadingForm, ImageForm)
 
+# In a table of symbols, as of nm and of the kernel: `ffffffff81000000 T _text`
+_DEFINITION = regex(
+    r"[0-9a-fA-F]{8,16} \(?[A-Za-z?]\)? [^\s()\[\]+/]+(?:\s+\[\w+\])?\s*$"
+)
 _PREFIX = "0x"
 _LEAST_KEPT = 1 << 24  # bytes of shapes that are kept of any text
 _KEPT_PART = 16  # of the bytes that were read, one in so many may be kept beyond them
@@ -291,6 +295,8 @@ class Shapes:
         may_have_frame = self._interest(hints)
         for shape in shapes:
             line = shape.first.text
+            if not self._takes_bare and _DEFINITION.match(line):
+                continue
             is_written = shape.first.is_written
             shape.is_interesting = is_written or bool(may_have_frame(line))
             shape.has_bare = BARE.search(line) is not None
