@@ -241,7 +241,10 @@ static void find_known_sections(elf_object *elf) {
         bool is_split = false;
         /* A damaged section is listed, too; whoever reads it gets the error. */
         (void)section_at(&elf->object, i, &section, &ignored);
-        if (section.type == SHT_SYMTAB && header->symbol_table_size == 0)
+        if ((section.type == SHT_SYMTAB || section.type == SHT_STRTAB) &&
+            (section.flags & SHF_COMPRESSED) != 0)
+            header->unread_debug_info |= GSYM_UNREAD_COMPRESSED_SYMBOLS;
+        else if (section.type == SHT_SYMTAB && header->symbol_table_size == 0)
             header->symbol_table_size = section.size;
         if (section.size > 0) object_note_unread(header, section.name, section.name_size);
         which = object_debug_section_named(section.name, section.name_size, &is_split);

@@ -51,6 +51,7 @@
 
 #define SHT_NULL 0
 #define SHT_SYMTAB 2
+#define SHT_STRTAB 3
 #define SHT_RELA 4
 #define SHT_NOTE 7
 #define SHT_NOBITS 8

@@ -103,11 +103,13 @@ static bool may_name(const gsym_creator *creator, const record_key *key,
                      const creator_record *winner) {
     const creator_record *other = &creator->records.items[key->index];
     return record_is_symbol(other) && !record_is_rich(creator, other) &&
-           (record_is_label(other) || key->size == winner->size);
+           (record_is_label(other) || key->size >= winner->size);
 }
 
-/* Return how well a symbol names a function; the lowest is best. */
-static unsigned name_rank(const creator_record *symbol, text symbol_name, text name) {
+/* Return how well a symbol names a function; the lowest is best. One of another range,
+ * such as one that includes the padding on Alpha, has to be the name as it is mangled. */
+static unsigned name_rank(const creator_record *symbol, text symbol_name, text name,
+                          bool has_its_range) {
     bool is_spelled = spells(symbol_name, name);
     if (!is_spelled && !is_spelled_out(name)) {
         /* Some symbols encode the name in another way, as those of Dart do. The name is
@@ -115,7 +117,7 @@ static unsigned name_rank(const creator_record *symbol, text symbol_name, text n
         if (!is_mangled(symbol_name)) return NO_RANK;
         is_spelled = true;
     }
-    if (record_is_label(symbol) && !(is_spelled && is_mangled(symbol_name))) return NO_RANK;
+    if (!has_its_range && !(is_spelled && is_mangled(symbol_name))) return NO_RANK;
     return (is_spelled ? 0 : UNSPELLED) + creator_record_binding(symbol);
 }
 
@@ -133,7 +135,8 @@ gsym_status creator_take_symbol_name(gsym_creator *creator, const record_key *ke
         if (!may_name(creator, &keys[i], winner)) continue;
         symbol_name = record_name(creator, symbol);
         if (is_same(symbol_name, name)) return GSYM_OK;
-        rank = name_rank(symbol, symbol_name, name);
+        rank = name_rank(symbol, symbol_name, name,
+                         !record_is_label(symbol) && keys[i].size == winner->size);
         if (rank > best_rank) continue;
         best_rank = rank;
         best = symbol;

@@ -110,6 +110,7 @@ static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table
         elf_section names;
         if (section.type != type || section.size == 0) continue;
         names = elf_section_at(elf, section.link < count ? section.link : 0);
+        if (((section.flags | names.flags) & SHF_COMPRESSED) != 0) continue;
         table->entries = elf_section_bytes(elf, &section);
         table->names = elf_section_bytes(elf, &names);
         table->long_names = object_long_names(table->names);

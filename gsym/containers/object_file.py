@@ -57,6 +57,7 @@ _UNREAD = {
     lib.GSYM_UNREAD_CODEVIEW: "CodeView (.debug$S)",
     lib.GSYM_UNREAD_ECOFF: "ECOFF symbols (.mdebug)",
     lib.GSYM_UNREAD_DWARF_1: "DWARF 1 (.debug)",
+    lib.GSYM_UNREAD_COMPRESSED_SYMBOLS: "a compressed symbol table",
 }
 _UNIT_SECTIONS = (lib.GSYM_DEBUG_INFO, lib.GSYM_DEBUG_TYPES)
 
@@ -144,7 +145,7 @@ class ObjectFile:
 
     @property
     def unread_debug_info(self) -> str:
-        """Kind of debug information it has that is not DWARF; "" for none."""
+        """Kind of debug information it has that is not read; "" for none."""
         kinds = self._header.unread_debug_info
         return ", ".join(text for kind, text in _UNREAD.items() if kinds & kind)
 

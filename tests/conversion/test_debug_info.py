@@ -162,6 +162,15 @@ def test_stabs_of_an_assembler_are_named(tmp_path: Path) -> None:
     assert "stabs (.stab), which is not read" in note
 
 
+@pytest.mark.parametrize(("name", "kind"), [(".symtab", 2), (".strtab", 3)])
+def test_compressed_symbols_are_named(name: str, kind: int, tmp_path: Path) -> None:
+    """As llvm-objcopy (--compress-sections) and eu-elfcompress (--name) leave them."""
+    table = Section(name, bytes(24), kind, compression="zlib")
+    image = Elf([code_section(), table, *debug_sections()]).to_bytes()
+    (note,) = convert(tmp_path, image).notes
+    assert note == "only DWARF is read: there is a compressed symbol table as well"
+
+
 @pytest.mark.parametrize("has_lines", [True, False])
 def test_a_warning_says_what_symbols_have_without_functions(
     has_lines: bool,  # noqa: FBT001 - a row

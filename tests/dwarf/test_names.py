@@ -607,7 +607,8 @@ def test_a_symbol_of_another_range_does_not_name_a_function(tmp_path: Path) -> N
     assert kept.name == "foo"
 
 
-# (name in DWARF, symbol without a size at its start, the name that is kept)
+# (name in DWARF, a symbol at its start without a size or a longer one, the name that is
+# kept)
 NAMED_BY_LABELS = [
     ("foo", "_Z3foov", "_Z3foov"),
     ("foo", "_Z3barv", "foo"),
@@ -626,15 +627,16 @@ NAMED_BY_LABELS = [
 
 
 @pytest.mark.parametrize(("name", "label", "expected"), NAMED_BY_LABELS)
-def test_a_label_names_a_function_if_it_is_its_mangled_name(
+def test_a_symbol_of_the_start_names_a_function_if_it_is_its_mangled_name(
     tmp_path: Path, name: str, label: str, expected: str
 ) -> None:
-    image = program(
-        unit(function(name, 0x1000, 0x1010)),
-        symbols=[Symbol(label, 0x1000, 0, NOTYPE)],
-    )
-    (kept,) = convert_bytes(tmp_path, image).functions
-    assert kept.name == expected
+    for symbol in (
+        Symbol(label, 0x1000, 0, NOTYPE),
+        Symbol(label, 0x1000, 0x14),  # of GCC on Alpha, with the padding
+    ):
+        image = program(unit(function(name, 0x1000, 0x1010)), symbols=[symbol])
+        kept = convert_bytes(tmp_path, image).functions[0]
+        assert (kept.name, kept.size) == (expected, 0x10)
 
 
 def test_the_version_of_a_symbol_is_not_part_of_its_name(tmp_path: Path) -> None:

@@ -47,13 +47,14 @@ typedef enum gsym_debug_section {
     GSYM_DEBUG_SECTION_COUNT
 } gsym_debug_section;
 
-/* Bits for debug information in sections of ELF or PE files that is neither DWARF 2 nor
- * later, and is not read. */
+/* Bits for what is not read in sections of ELF or PE files: debug information other than
+ * DWARF 2 and later, and compressed symbols, which no tool reads. */
 typedef enum gsym_unread_debug_info {
     GSYM_UNREAD_STABS = 1,    /* .stab */
     GSYM_UNREAD_CODEVIEW = 2, /* .debug$S, in object files */
     GSYM_UNREAD_ECOFF = 4,    /* .mdebug */
-    GSYM_UNREAD_DWARF_1 = 8   /* .debug */
+    GSYM_UNREAD_DWARF_1 = 8,  /* .debug */
+    GSYM_UNREAD_COMPRESSED_SYMBOLS = 16 /* .symtab or .strtab */
 } gsym_unread_debug_info;
 
 typedef struct gsym_object_header {
