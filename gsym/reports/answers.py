@@ -12,12 +12,12 @@ from itertools import accumulate, compress
 from operator import add, not_, sub
 
 from gsym.memory.stack_parts import taken
-from gsym.model import Frame
+from gsym.model import UINT64_MAX, Frame
 from gsym.reports.report import MOST_INDENT, CallLines, ReportFrame
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any
 
     from gsym.reading.reader import Reader
@@ -31,9 +31,11 @@ class Answers(Sequence[ReportFrame]):
 
     Attributes:
         frames: The frames.
-        begins: For each the first row of its calls, innermost first.
-        ends: The row after the last one; 0 without calls.
+        numbers: For each its answer; 0 without calls.
+        begins: For each answer the first row of its calls, innermost first.
+        ends: The row after the last one.
         offsets: As of `ReportFrame`.
+        sizes: How many characters the names and paths of its calls have.
         reasons: By index, where something else is to be said than what is in doubt.
         folded: By index, as of `ReportFrame`.
         rows: The calls as columns: names, directories and names of files, and the
@@ -42,30 +44,31 @@ class Answers(Sequence[ReportFrame]):
 
     def __init__(self, frames: Frames) -> None:
         self.frames = frames
-        count = len(frames.kinds)
-        self.begins: array[int] = array("I", bytes(4 * count))
-        self.ends: array[int] = array("I", bytes(4 * count))
-        self.offsets: array[int] = array("Q", bytes(8 * count))
+        self.numbers: array[int] = array("I", bytes(4 * len(frames.kinds)))
+        self.begins: array[int] = array("I", [0])
+        self.ends: array[int] = array("I", [0])
+        self.offsets: array[int] = array("Q", [0])
+        self.sizes: array[int] = array("Q", [0])
         self.reasons: dict[int, str] = {}
         self.folded: dict[int, str] = {}
         self.rows: tuple[Any, ...] = [], [], array("I"), array("Q"), array("B")
         self._made: dict[object, ReportFrame] = {}  # frames that are equal share one
 
     def __len__(self) -> int:
-        return len(self.ends)
+        return len(self.numbers)
 
     def __getitem__(self, at: Any) -> Any:
-        frames, span = self.frames, (self.begins[at], self.ends[at])
-        number, text, address = frames.kinds[at], frames.text(at), frames.addresses[at]
-        kind, is_answered = frames.known[number], span[1] > 0
-        is_return = bool(frames.returns[at]) and is_answered
-        reason, folded = self.reasons.get(at, kind.doubt), self.folded.get(at, "")
-        key = number, text, address, span, is_return, reason, folded
+        frames, number = self.frames, self.numbers[at]
+        kind, text, address = frames.kinds[at], frames.text(at), frames.addresses[at]
+        known, is_return = frames.known[kind], bool(frames.returns[at] and number)
+        reason, folded = self.reasons.get(at, known.doubt), self.folded.get(at, "")
+        key = kind, text, address, number, is_return, reason, folded
         made = self._made.get(key)
         if made is None:
-            offset = self.offsets[at] if is_answered else None
-            place = text, kind.module, address, kind.symbol, self.calls(*span), offset
-            made = ReportFrame(*place, reason, is_return, kind.trust, (), folded)
+            offset = self.offsets[number] if number else None
+            calls = self.calls(self.begins[number], self.ends[number])
+            place = text, known.module, address, known.symbol, calls, offset
+            made = ReportFrame(*place, reason, is_return, known.trust, (), folded)
             self._made[key] = made
         return made
 
@@ -81,18 +84,20 @@ class Answers(Sequence[ReportFrame]):
 
     def replace(self, at: int, calls: Iterable[Frame]) -> None:
         """Let a frame have other calls."""
-        self.begins[at] = len(self.rows[0])
+        own = self.numbers[at]
+        self.numbers[at] = len(self.ends)
+        self.offsets.append(self.offsets[own])
+        self.sizes.append(self.sizes[own])
+        self.begins.append(len(self.rows[0]))
         for name, directory, filename, *others in calls:
             row = name, (directory, filename), *others
             for column, each in zip(self.rows, row, strict=True):
                 column.append(each)
-        self.ends[at] = len(self.rows[0])
+        self.ends.append(len(self.rows[0]))
 
     def unsure(self) -> Iterator[ReportFrame]:
         """See `Report.unsure_frames`."""
-        unsure = {*self.reasons, *self.folded}
-        if 0 in self.ends:
-            unsure.update(at for at, end in enumerate(self.ends) if not end)
+        unsure = {*self.reasons, *self.folded, *self.missing()}
         doubts = {at for at, kind in enumerate(self.frames.known) if kind.doubt}
         if doubts:
             kinds = enumerate(self.frames.kinds)
@@ -101,23 +106,36 @@ class Answers(Sequence[ReportFrame]):
 
     def function(self, at: int) -> str:
         """The name of the function of a frame; "" without calls."""
-        end = self.ends[at]
-        return self.rows[0][end - 1] if end else ""
+        number = self.numbers[at]
+        return self.rows[0][self.ends[number] - 1] if number else ""
+
+    def of_functions(self, names: Collection[str]) -> Iterable[int]:
+        """The frames with an answer whose functions have one of some names."""
+        several = enumerate(self.ends)
+        own = {at for at, end in several if end and self.rows[0][end - 1] in names}
+        numbers = enumerate(self.numbers if own else ())
+        return [at for at, number in numbers if number in own]
+
+    def missing(self) -> Iterable[int]:
+        """The frames without calls."""
+        numbers = enumerate(self.numbers if 0 in self.numbers else ())
+        return [at for at, number in numbers if not number]
 
     def look_up(
-        self, reader: Reader, asked: array[int], *, by: bool
-    ) -> tuple[Sequence[array[int]], set[int]]:
+        self, reader: Reader, links: Collection[int], base: int, *, by: int
+    ) -> tuple[Sequence[int], Iterable[int]]:
         """Find the calls at addresses.
 
         Args:
             reader: The file.
-            asked: The addresses, each once.
-            by: Bytes from there to the address where the instruction ends.
+            links: The link-time addresses, each once.
+            base: What offsets count from.
+            by: 1 for return addresses: the calls are those one byte before.
 
         Returns:
-            For each address its rows, as of `begins` and `ends`, and how many
-            characters these have; where the functions start.
+            For each address the number of its answer, or 0; where functions start.
         """
+        asked = array("Q", [max(each - by, 0) for each in links])
         found = reader.lookup_many(asked, misses=False)
         if (damage := found.damage) is not None:
             raise damage
@@ -139,16 +157,18 @@ class Answers(Sequence[ReportFrame]):
         numbers = taken(array("I", found.address_index.tobytes()), begins)
         before = taken(offsets, array("I", [each - 1 for each in ends]))
         starts = {*map(sub, map(asked.__getitem__, numbers), before)}
-        rows = [array("Q", bytes(8 * len(asked))) for _ in range(3)]
-        all_begins, all_ends, all_sizes = rows
-        several = zip(numbers, begins, ends, characters, strict=True)
-        for number, begin, end, size in several:
+        self.sizes.extend(characters)
+        answers = array("I", bytes(4 * len(asked)))
+        several = zip(numbers, begins, ends, strict=True)
+        for answer, (number, begin, end) in enumerate(several, len(self.ends)):
             span = first + begin, first + end
             if end - begin > _MOST_CALLS + 1:
                 span = self._shortened(*span)
-            all_begins[number], all_ends[number] = span
-            all_sizes[number] = size
-        return rows, starts
+            self.begins.append(span[0])
+            self.ends.append(span[1])
+            self.offsets.append(asked[number] + by - base & UINT64_MAX)
+            answers[number] = answer
+        return answers, starts
 
     def _shortened(self, begin: int, end: int) -> tuple[int, int]:
         """New rows of a span that has many: the first of them and the last."""
@@ -168,12 +188,13 @@ class Answers(Sequence[ReportFrame]):
         """
         frames, texts = self.frames, self.frames.texts()
         places = [modules[each.module] if modules else "" for each in frames.known]
-        doubts = [" [ambiguous]" if each.doubt else "" for each in frames.known]
+        ends = [")" + " [ambiguous]" * bool(each.doubt) for each in frames.known]
         lines = CallLines().rows(*self.rows)
-        columns = frames.kinds, self.begins, self.ends, self.offsets, texts
+        shown: dict[int, list[str]] = {}  # by answer
+        columns = frames.kinds, self.numbers, texts
         others = {*self.reasons, *self.folded}
         start = last = ""  # of the current line: its begin, and the frame before
-        for at, (kind, begin, end, offset, (before, text)) in enumerate(
+        for at, (kind, number, (before, text)) in enumerate(
             zip(*columns, strict=False)
         ):
             if "\n" in before:
@@ -181,18 +202,23 @@ class Answers(Sequence[ReportFrame]):
             else:
                 start = _begin_of_line(f"{start}{last}{before}")
             last = text
-            if not end:
+            if not number:
                 yield before + text
                 continue
-            other, doubt = "", doubts[kind]
+            answer, end = shown.get(number), ends[kind]
+            if answer is None:
+                begin, stop = self.begins[number], self.ends[number]
+                answer = shown[number] = lines[begin:stop]
+                answer[-1] += f" ({places[kind]}+{self.offsets[number]:#x}"
             if at in others:
                 other = f"; {self.folded[at]}" if self.folded.get(at) else ""
-                doubt = " [ambiguous]" if at in self.reasons else doubt
-            if end - begin > 1:
+                doubt = " [ambiguous]" * (at in self.reasons)
+                end = f"{other}){doubt}" if doubt else f"{other}{end}"
+            if len(answer) > 1:
                 between = f"\n{indent(_begin_of_line(start))}"
-                before += between.join((*lines[begin : end - 1], ""))  # noqa: PLW2901
-            place = f"{places[kind]}+{offset:#x}{other}"
-            yield f"{before}{lines[end - 1]} ({place}){doubt}"
+                yield f"{before}{between.join(answer)}{end}"
+            else:
+                yield f"{before}{answer[0]}{end}"
         yield next(texts)[0]
 
 

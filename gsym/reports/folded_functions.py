@@ -17,7 +17,7 @@ from gsym.reports.report import SEVERAL
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from gsym.model import Lookup
     from gsym.reports.answers import Answers
@@ -42,34 +42,36 @@ class FoldedFunctions:
         self._called: dict[tuple[int, int], tuple[str, ...]] = {}  # by return address
         self._without = [0] * len(modules)
         self._has_sites = False
-        readers = [each.reader for each in modules]
-        self._bases = [each.header.base_address if each else 0 for each in readers]
         self._names: dict[int, list[FunctionNames]] = {}  # by module
 
     def choose(
         self,
         order: Iterable[int],
-        starts: Iterable[tuple[int, int]],
+        starts: Mapping[int, Iterable[int]],
         callers: Collection[int],
     ) -> None:
         """Choose the functions of frames, callers first.
 
         Args:
             order: The frames.
-            starts: Module and start of each of their functions.
+            starts: By module the starts of their functions.
             callers: Modules with return addresses.
         """
-        has_folded = any(self._is_folded(*each) for each in starts)
+        has_folded = any(
+            self._is_folded(module, start)
+            for module, several in starts.items()
+            for start in several
+        )
         answers, stacks = self._answers, self._frames.stacks
         names, _, _, offsets, _ = answers.rows
         caller = -1
         for at in order:
             if not (has_folded or any(map(self._may_call, callers))):
                 return  # as in most reports
-            if end := answers.ends[at]:
+            if number := answers.numbers[at]:
                 is_called = caller >= 0 and stacks[at] == stacks[caller]
                 called = self._called_by(caller) if is_called else ()
-                row = end - 1
+                row = answers.ends[number] - 1
                 if not called or called != (names[row],):
                     module, address = self._place(at)
                     start = address - offsets[row]
@@ -103,11 +105,12 @@ class FoldedFunctions:
         """Module and link-time address of a frame with calls, as the report has it."""
         frames = self._frames
         module = frames.known[frames.kinds[at]].module
-        return module, self._bases[module] + self._answers.offsets[at]
+        offset = self._answers.offsets[self._answers.numbers[at]]
+        return module, self._modules[module].base + offset
 
     def _called_by(self, at: int) -> tuple[str, ...]:
         """Patterns of the names of what the call before a return address calls."""
-        if not (self._answers.ends[at] and self._frames.returns[at]):
+        if not (self._answers.numbers[at] and self._frames.returns[at]):
             return ()
         module, address = self._place(at)
         if not self._may_call(module):

@@ -203,8 +203,13 @@ class LinkAddresses:
         return start
 
     def _is_code(self, address: int) -> bool:
-        return bool(
-            self.places(links_of((address,)))[0] & (AFTER if address else FUNCTION)
+        return not [*self._without_code((address,))]
+
+    def _without_code(self, addresses: Sequence[int]) -> Iterator[int]:
+        """Those of some addresses that no function has, nor ends before."""
+        several = zip(addresses, self.places(links_of(addresses)), strict=True)
+        return (
+            each for each, place in several if not place & (AFTER if each else FUNCTION)
         )
 
     def _symbol_address(self, frame: StackFrame) -> int | None:
@@ -291,7 +296,7 @@ class LinkAddresses:
         starts = _starts_apart([several for _, several in asked], size)
         found: list[set[int]] = [set() for _ in starts]
         for frame, several in asked:
-            for address in several if frame.symbol else ():
+            for address in self._without_code(several) if frame.symbol else ():
                 one = frame._replace(address=address)
                 found[_last_at(starts, address)] |= self._distances_of_name(one)
         if self.code and not all(found) and not self._has_code(addresses):
@@ -325,8 +330,6 @@ class LinkAddresses:
         function tell the distance if the function is less than a page.
         """
         found: set[int] = set()
-        if self._is_code(frame.address):
-            return found
         exact = frame.address - frame.is_return
         for each in self._functions(frame.symbol):
             if frame.plus is not None:
@@ -398,8 +401,10 @@ def _starts_apart(addresses: Iterable[Sequence[int]], size: int) -> list[int]:
     return [first, *apart]
 
 
-def links_of(addresses: Iterable[int | None]) -> array[int]:
+def links_of(addresses: array[int] | Iterable[int | None]) -> array[int]:
     """Link-time addresses as a column: `NO_LINK` for those that it cannot have."""
+    if isinstance(addresses, array):
+        return addresses
     known = (NO_LINK if each is None else each for each in addresses)
     return array("Q", (each if 0 <= each < NO_LINK else NO_LINK for each in known))
 

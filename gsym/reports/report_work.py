@@ -7,13 +7,22 @@ open, answer. All addresses of a module are looked up together.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from functools import partial
-from itertools import chain, repeat
+from itertools import accumulate, chain, compress
 from time import perf_counter
 
 from gsym.errors import GsymError
-from gsym.memory.stack_parts import FOLDED, NO_FRAMES, NO_MODULE, PROFILE, taken
-from gsym.model import NO_FUNCTION, UINT64_MAX
+from gsym.memory.stack_parts import (
+    FOLDED,
+    NO_FRAMES,
+    NO_MODULE,
+    PROFILE,
+    ordered,
+    taken,
+)
+from gsym.model import NO_FUNCTION
 from gsym.modules.key import NAME_ALONE, key_of_debug_id
 from gsym.reports.answers import Answers, ThreadFrames
 from gsym.reports.judgement import Frames, Judge
@@ -55,6 +64,7 @@ LEFT_OUT = "left out: the answer would be too large"
 
 _MOST_TEXT = 16 << 20  # characters of all names and paths, and more for each frame
 _TEXT_OF_FRAME = 256
+_APART = 2  # in the place of whether a frame is a return address
 # Where the handler of a signal returns to.
 _SIGNAL_RETURNS = frozenset(
     {
@@ -105,6 +115,11 @@ class ModuleOfReport:
     def reader(self) -> Reader | None:
         """The GSYM file of the module, if it was found."""
         return self.module.reader if self.module is not None else None
+
+    @property
+    def base(self) -> int:
+        """The link-time address of its start; 0 without symbols."""
+        return self.reader.header.base_address if self.reader is not None else 0
 
     @property
     def code(self) -> MachineCode:
@@ -221,7 +236,7 @@ class ReportWork:
             if named.has_id and not named.problem:
                 self._with_ids.setdefault(named.name, []).append(named)
         self._stacks: Sequence[StackHeading] = ()
-        self._starts: set[tuple[int, int]] = set()  # of functions, by module
+        self._starts: dict[int, set[int]] = {}  # of functions, by module
         self._callers: set[int] = set()  # modules with return addresses
         self._frames = Frames(stack.lines)
         self._answers = Answers(self._frames)
@@ -242,13 +257,14 @@ class ReportWork:
 
     def _list_frames(self) -> None:
         """List the frames of each module."""
-        of_kind = [each.module for each in self._frames.known]
-        several = [array("I") for _ in (*self.modules, NO_MODULE)]
-        for at, kind in enumerate(self._frames.kinds):
-            several[of_kind[kind]].append(at)
-        for module, frames in zip(self.modules, several, strict=False):
-            module.frames = frames
-            module.is_asked = bool(frames)
+        several = len(self.modules) + 1
+        of_kind = [each.module % several for each in self._frames.known]  # none: last
+        numbers = array("I", map(of_kind.__getitem__, self._frames.kinds))
+        order, counts, end = ordered(numbers), Counter(numbers), 0
+        for number, module in enumerate(self.modules):
+            begin, end = end, end + counts[number]
+            module.frames = order[begin:end]
+            module.is_asked = begin < end
 
     def same_as(self, module: StackModule) -> StackModule | None:
         """The module of the same name, if the report has an id of it elsewhere.
@@ -420,7 +436,8 @@ class ReportWork:
         several: dict[int, list[int]] = {}
         headings = map(frames.lines.headings.__getitem__, frames.numbers)
         columns = zip(frames.kinds, headings, frames.places, strict=True)
-        for at, (kind, heading, place) in enumerate(columns):
+        has_code = any(each & CODE for each in {*frames.places})
+        for at, (kind, heading, place) in enumerate(columns if has_code else ()):
             if place & CODE and are_unclear[kind]:
                 several.setdefault(heading, []).append(at)
         exact = self._counters()
@@ -485,47 +502,48 @@ class ReportWork:
         return module.code.may_return(frames.links[at] + 1)
 
     def _threads(self) -> tuple[ReportThread, ...]:
-        places = [array("I") for _ in self._stacks]
-        for at, stack in enumerate(self._frames.stacks):
-            places[stack].append(at)
+        stacks, numbers = self._frames.stacks, range(len(self._stacks))
+        ends = [bisect_right(stacks, number) for number in numbers]
         return tuple(
             ReportThread(
-                *(heading.name, heading.is_crashed, ThreadFrames(self._answers, own)),
+                *(heading.name, heading.is_crashed),
+                ThreadFrames(self._answers, range(begin, end)),
                 *(heading.end, heading.left_out),
                 *(dict(heading.registers), heading.instruction),
             )
-            for heading, own in zip(self._stacks, places, strict=True)
+            for heading, begin, end in zip(self._stacks, [0, *ends], ends, strict=False)
         )
 
     def _give_reasons(self) -> None:
         """Say why frames have no calls."""
         frames, reasons = self._frames, self._answers.reasons
-        for at, end in enumerate(self._answers.ends):
-            if not end:
-                frame = frames.known[frames.kinds[at]]
-                if frame.module == NO_MODULE:
-                    reasons[at] = NO_PLACE if frame.symbol in NO_NAMES else ""
-                elif at not in reasons:
-                    reasons[at] = self.modules[frame.module].missing
+        for at in self._answers.missing():
+            frame = frames.known[frames.kinds[at]]
+            if frame.module == NO_MODULE:
+                reasons[at] = NO_PLACE if frame.symbol in NO_NAMES else ""
+            elif at not in reasons:
+                reasons[at] = self.modules[frame.module].missing
 
     def _missed_returns(self) -> set[int]:
         """Frames whose return addresses have no call before them.
 
         Nobody calls the function that a signal handler returns to.
         """
-        several = zip(self._frames.returns, self._answers.ends, strict=True)
-        missed = {at for at, (own, end) in enumerate(several) if own and not end}
+        missed = {at for at in self._answers.missing() if self._frames.returns[at]}
         return self._take_as_exact(missed)
 
     def _interrupted(self) -> set[int]:
         """Frames that a signal interrupted: their addresses are no return addresses."""
         stacks, returns = self._frames.stacks, self._frames.returns
+        signals = self._answers.of_functions(_SIGNAL_RETURNS)
+        last = len(stacks) - 1
         found = {
-            at
-            for at in range(1, len(stacks))
-            if returns[at]
-            and stacks[at] == stacks[at - 1]
-            and self._is_signal_return(at - 1)
+            at + 1
+            for at in chain(signals, self._answers.missing())
+            if at < last
+            and returns[at + 1]
+            and stacks[at] == stacks[at + 1]
+            and self._is_signal_return(at)
         }
         return self._take_as_exact(found)
 
@@ -544,69 +562,90 @@ class ReportWork:
         return chosen
 
     def _look_up(self, module: ModuleOfReport, chosen: set[int] | None) -> None:
-        reader, places, frames = module.reader, module.places, self._frames
-        wanted: Sequence[int] = module.frames
+        frames, wanted = self._frames, module.frames
         if chosen is not None:
-            wanted = [at for at in wanted if at in chosen]
-        if reader is None or places is None or not wanted:
+            wanted = array("I", [at for at in wanted if at in chosen])
+        if module.reader is None or module.places is None or not wanted:
             return
-        links, returns, kinds = frames.links, frames.returns, frames.kinds
-        are_named = [bool(each.symbol) for each in frames.known]
-        number = frames.known[kinds[wanted[0]]].module
-        exact = array("I"), array("Q")  # frames and their addresses
-        returning = array("I"), array("Q")  # those before return addresses
-        several = {(reader, False): exact, (reader, True): returning}
-        for at in wanted:
-            own, link = returning if returns[at] else exact, links[at]
-            if link == NO_LINK or are_named[kinds[at]]:
-                frame = frames.at(at)
+        number = frames.known[frames.kinds[wanted[0]]].module
+        returns = taken(frames.returns, wanted)
+        for (reader, by), asked in self._apart(module, wanted, returns).items():
+            self._answer_from(reader, number, *asked, by=by)
+        for by in {*returns} - {_APART}:
+            own = array("I", compress(wanted, map(by.__eq__, returns)))
+            links = taken(frames.links, own)
+            self._answer_from(module.reader, number, own, links, by=by)
+
+    def _apart(
+        self, module: ModuleOfReport, wanted: array[int], returns: array[int]
+    ) -> dict[tuple[Reader, int], tuple[list[int], list[int]]]:
+        """Frames whose function decides who answers, and their link-time addresses.
+
+        Args:
+            module: Their module.
+            wanted: The frames that are asked.
+            returns: Which are return addresses. Those found here are marked.
+        """
+        frames, places = self._frames, module.places
+        links, kinds = taken(frames.links, wanted), taken(frames.kinds, wanted)
+        named = {each for each in {*kinds} if _names_place(frames.known[each])}
+        several: dict[tuple[Reader, int], tuple[list[int], list[int]]] = {}
+        if places is None or (NO_LINK not in links and not named):
+            return several
+        columns = zip(wanted, links, kinds, strict=True)
+        for row, (at, link, kind) in enumerate(columns):
+            if link == NO_LINK or kind in named:
+                frame, returns[row] = frames.at(at), _APART
                 address = places.link_address(frame)
                 if address is None:
                     self._answers.reasons[at] = places.reason
                     continue
-                of_reader = places.reader_of(frame, address), frame.is_return
-                own = several.setdefault(of_reader, (array("I"), array("Q")))
-            else:
-                address = link - 1 if returns[at] and link else link
-            own[0].append(at)
-            own[1].append(address)
-        base = reader.header.base_address
-        for (own_reader, is_return), asked in several.items():
-            if asked[0]:
-                self._callers |= {number} if is_return else set()
-                base_of = base - is_return
-                self._answer_from(own_reader, number, base_of, asked, by=is_return)
+                of_reader = places.reader_of(frame, address), int(frame.is_return)
+                own, asked = several.setdefault(of_reader, ([], []))
+                own.append(at)
+                asked.append(address + frame.is_return)
+        return several
 
     def _answer_from(
         self,
         reader: Reader,
         number: int,
-        base: int,
-        asked: tuple[array[int], array[int]],
+        asked: Sequence[int],
+        links: Sequence[int],
         *,
-        by: bool,
+        by: int,
     ) -> None:
         """Answer frames of a module whose link-time addresses are known."""
         answers, reasons = self._answers, self._answers.reasons
-        addresses = asked[1]
-        distinct = dict.fromkeys(addresses)  # threads wait in one place
-        rows, starts = answers.look_up(reader, array("Q", distinct), by=by)
-        self._starts.update(zip(repeat(number), starts, strict=False))
-        number_of = {address: at for at, address in enumerate(distinct)}
-        numbers = array("I", map(number_of.__getitem__, addresses))
-        several = (taken(each, numbers) for each in rows)
-        for at, address, begin, end, size in zip(*asked, *several, strict=True):
-            self._text_left -= size
-            if self._text_left > 0 and end:
-                answers.begins[at], answers.ends[at] = begin, end
-                answers.offsets[at] = address - base & UINT64_MAX
+        if by:
+            self._callers.add(number)
+        distinct = dict.fromkeys(links)  # threads wait in one place
+        base = self.modules[number].base
+        found, starts = answers.look_up(reader, distinct, base, by=by)
+        self._starts.setdefault(number, set()).update(starts)
+        number_of = dict(zip(distinct, found, strict=True))
+        numbers = [*map(number_of.__getitem__, links)]
+        sizes = [*accumulate(map(answers.sizes.__getitem__, numbers))]
+        kept = bisect_left(sizes, self._text_left)
+        self._text_left -= sizes[-1]
+        reasons.update(dict.fromkeys(asked[kept:], LEFT_OUT))
+        for at, own in zip(asked[:kept], numbers, strict=False):
+            if own:
+                answers.numbers[at] = own
                 if reasons:
                     reasons.pop(at, None)
                 continue
-            reasons[at] = NO_FUNCTION if self._text_left > 0 else LEFT_OUT
-            kind = self._frames.known[self._frames.kinds[at]]
-            if self._text_left > 0 and kind.base in MAY_BE_LINK:
+            reasons[at] = NO_FUNCTION
+            if self._frames.known[self._frames.kinds[at]].base in MAY_BE_LINK:
                 reasons[at] += f"; if it is one of the process, {NOT_PLACED}"
+
+
+def _names_place(frame: StackFrame) -> bool:
+    """Whether the name of a function may tell where a frame is."""
+    is_placed = frame.base != "symbol" and (
+        frame.plus is None or frame.base not in MAY_BE_LINK
+    )
+    return bool(frame.symbol) and not is_placed
 
 
 def _kinds(
