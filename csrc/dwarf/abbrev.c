@@ -3,6 +3,7 @@
  * Adjacent attributes that are not needed are skipped by one operation; if every attribute
  * has a fixed size, one check covers the whole DIE. */
 #include "dwarf/abbrev_ops.h"
+#include "dwarf/values.h"
 
 /* ---- forms ----------------------------------------------------------------------- */
 
@@ -187,54 +188,78 @@ static uint8_t action_of(uint64_t tag, uint8_t first) {
 
 /* ---- compiling -------------------------------------------------------------------- */
 
-static abbrev_op *add_op(abbrev_table *table) {
+static void add_size(abbrev *a, int size) {
+    if (size < 0 || a->fixed_size > UINT32_MAX - (1u << 21))
+        a->fixed_size = UINT32_MAX;
+    else
+        a->fixed_size += (uint32_t)size;
+}
+
+/* Add an operation after `skip` bytes that are not needed, at most 2 MiB. The caller sets
+ * the rest of it. */
+static abbrev_op *add_op(abbrev_table *table, abbrev *a, uint32_t skip) {
+    abbrev_op *op;
     if (table->op_count == table->op_capacity &&
         !array_reserve(&table->ops, &table->op_capacity, table->op_count + 1,
                        sizeof *table->ops))
         return NULL;
-    return &table->ops[table->op_count++];
-}
-
-abbrev_op abbrev_reading_op(enum dwarf_field field, uint64_t form, int size,
-                            int64_t constant) {
-    abbrev_op op = {.kind = OP_UNKNOWN, .field = (uint8_t)field, .form = (uint16_t)form};
-    if (size > 0) {
-        op.size = (uint32_t)size;
-        op.mask = UINT64_MAX >> (64 - 8 * size);
-    }
-    switch (size) {
-        case 0:
-            op.kind = OP_READ_CONSTANT;
-            op.constant = form == DW_FORM_flag_present ? 1 : (uint64_t)constant;
-            break;
-        case 1: op.kind = OP_READ1; break;
-        case 2: op.kind = OP_READ2; break;
-        case 4: op.kind = OP_READ4; break;
-        case 8: op.kind = OP_READ8; break;
-        case FORM_ULEB: op.kind = OP_READ_ULEB; break;
-        case FORM_SLEB: op.kind = OP_READ_SLEB; break;
-        case FORM_STRING: op.kind = OP_READ_STRING; break;
-        case FORM_ADDRX_OFFSET: op.kind = OP_READ_ADDRX_OFFSET; break;
-        default: op.kind = size > 0 && size < 8 ? OP_READ_UINT : OP_UNKNOWN; break;
-    }
+    add_size(a, (int)skip);
+    op = &table->ops[table->op_count++];
+    op->skip = skip;
+    op->at = a->fixed_size;
     return op;
 }
 
-abbrev_op abbrev_skipping_op(uint64_t form, int size) {
-    abbrev_op op = {.kind = OP_UNKNOWN, .field = FIELD_NONE, .form = (uint16_t)form};
+static uint8_t reading_kind(int size) {
+    switch (size) {
+        case 0: return OP_READ_CONSTANT;
+        case 1: return OP_READ1;
+        case 2: return OP_READ2;
+        case 4: return OP_READ4;
+        case 8: return OP_READ8;
+        case FORM_ULEB: return OP_READ_ULEB;
+        case FORM_SLEB: return OP_READ_SLEB;
+        case FORM_STRING: return OP_READ_STRING;
+        case FORM_ADDRX_OFFSET: return OP_READ_ADDRX_OFFSET;
+        default: return size > 0 && size < 8 ? OP_READ_UINT : OP_UNKNOWN;
+    }
+}
+
+void abbrev_set_reading(abbrev_op *op, enum dwarf_field field, uint64_t form, int size,
+                        int64_t constant) {
+    op->kind = reading_kind(size);
+    op->field = (uint8_t)field;
+    op->form = (uint16_t)form;
+    op->size = size > 0 ? (uint32_t)size : 0;
+    op->mask = size > 0 ? UINT64_MAX >> (64 - 8 * size) : 0;
+    op->constant = size != 0                      ? 0
+                   : form == DW_FORM_flag_present ? 1
+                                                  : (uint64_t)constant;
+}
+
+static uint8_t skipping_kind(int size) {
     switch (size) {
         case FORM_ULEB:
-        case FORM_SLEB: op.kind = OP_SKIP_LEB; break;
-        case FORM_STRING: op.kind = OP_SKIP_STRING; break;
-        case FORM_BLOCK: op.kind = OP_SKIP_BLOCK; break;
-        case FORM_BLOCK1: op.kind = OP_SKIP_BLOCK, op.size = 1; break;
-        case FORM_BLOCK2: op.kind = OP_SKIP_BLOCK, op.size = 2; break;
-        case FORM_BLOCK4: op.kind = OP_SKIP_BLOCK, op.size = 4; break;
-        case FORM_ADDRX_OFFSET: op.kind = OP_SKIP_ADDRX_OFFSET; break;
-        case FORM_UNKNOWN: break;
-        default: op.kind = OP_SKIP, op.size = (uint32_t)size; break;
+        case FORM_SLEB: return OP_SKIP_LEB;
+        case FORM_STRING: return OP_SKIP_STRING;
+        case FORM_BLOCK:
+        case FORM_BLOCK1:
+        case FORM_BLOCK2:
+        case FORM_BLOCK4: return OP_SKIP_BLOCK;
+        case FORM_ADDRX_OFFSET: return OP_SKIP_ADDRX_OFFSET;
+        default: return size >= 0 ? OP_NONE : OP_UNKNOWN;
     }
-    return op;
+}
+
+void abbrev_set_skipping(abbrev_op *op, uint64_t form, int size) {
+    op->kind = skipping_kind(size);
+    op->field = FIELD_NONE;
+    op->form = (uint16_t)form;
+    op->size = size == FORM_BLOCK1   ? 1
+               : size == FORM_BLOCK2 ? 2
+               : size == FORM_BLOCK4 ? 4
+                                     : 0;
+    op->mask = op->constant = 0;
 }
 
 /* Whether a value is an expression for an address, which Clang writes so that attributes
@@ -244,56 +269,38 @@ static bool is_address_expression(enum dwarf_field field, uint64_t form) {
            (field == FIELD_LOW_PC || field == FIELD_CALL_RETURN_PC);
 }
 
-static void add_size(abbrev *a, int size) {
-    if (size < 0 || a->fixed_size > UINT32_MAX - (1u << 21))
-        a->fixed_size = UINT32_MAX;
-    else
-        a->fixed_size += (uint32_t)size;
-}
-
-/* Add an operation that skips `size` bytes, at most 2 MiB; if the last operation is a skip,
- * extend that. */
-static bool add_skip(abbrev_table *table, abbrev *a, uint32_t size) {
-    abbrev_op *last =
-        table->op_count > a->op_first ? &table->ops[table->op_count - 1] : NULL;
-    add_size(a, (int)size);
-    if (size == 0) return true;
-    if (last != NULL && last->kind == OP_SKIP && last->size < UINT32_MAX - (1u << 21)) {
-        last->size += size;
-        return true;
-    }
-    last = add_op(table);
-    if (last == NULL) return false;
-    *last = (abbrev_op){.kind = OP_SKIP, .field = FIELD_NONE, .size = size};
-    return true;
-}
-
 static bool is_unit_reference(uint64_t form) {
     return form >= DW_FORM_ref1 && form <= DW_FORM_ref8;
 }
 
+/* Compile an attribute; *skip, the size of those before it that are not needed, becomes 0
+ * or grows. False where memory ran out. */
 static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute,
-                              uint64_t form, int64_t constant) {
+                              uint64_t form, int64_t constant, uint32_t *skip) {
     int size = form > UINT16_MAX ? FORM_UNKNOWN : abbrev_form_size(form, table);
     enum dwarf_field field = field_of(a->action, attribute);
-    abbrev_op *last, op;
+    abbrev_op *op;
     bool is_expression = is_address_expression(field, form);
     if (size != FORM_INDIRECT && !abbrev_is_readable(size) && !is_expression)
         field = FIELD_NONE;
     if (field != FIELD_NONE && abbrev_has(a, field)) field = FIELD_NONE;
-    if (size == FORM_INDIRECT)
-        op = (abbrev_op){.kind = OP_INDIRECT, .field = (uint8_t)field,
-                         .form = (uint16_t)form};
-    else if (field != FIELD_NONE && is_expression)
-        op = (abbrev_op){.kind = OP_READ_EXPRESSION, .field = (uint8_t)field,
-                         .form = DW_FORM_exprloc};
-    else if (field != FIELD_NONE)
-        op = abbrev_reading_op(field, form, size, constant);
+    if (field == FIELD_NONE && size >= 0 && *skip < 1u << 20) {
+        *skip += (uint32_t)size;
+        return true;
+    }
+    op = add_op(table, a, *skip);
+    if (op == NULL) return false;
+    *skip = field == FIELD_NONE && size > 0 ? (uint32_t)size : 0;
+    if (field == FIELD_NONE)
+        abbrev_set_skipping(op, form, size);
     else
-        op = abbrev_skipping_op(form, size);
+        abbrev_set_reading(op, field, form, size, constant);
+    if (size == FORM_INDIRECT) op->kind = OP_INDIRECT;
+    if (field == FIELD_NONE && size >= 0) return true;
+    if (is_expression && field != FIELD_NONE) op->kind = OP_READ_EXPRESSION;
     if (field != FIELD_NONE) a->fields |= UINT32_C(1) << field;
-    if (field == FIELD_DECLARATION && op.kind == OP_READ_CONSTANT)
-        a->is_declaration = op.constant != 0;
+    if (field == FIELD_DECLARATION && op->kind == OP_READ_CONSTANT)
+        a->is_declaration = op->constant != 0;
     if (field == FIELD_SIBLING) {
         a->has_sibling = true;
         if (a->fixed_size < UINT16_MAX && is_unit_reference(form)) {
@@ -301,45 +308,89 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
             a->sibling_size = (uint8_t)size;
         }
     }
-    if (op.kind == OP_SKIP) return add_skip(table, a, op.size);
-    op.at = a->fixed_size;
     add_size(a, size);
-    last = add_op(table);
-    if (last == NULL) return false;
-    *last = op;
     return true;
 }
 
-/* If all attributes have a fixed size, remove the skips: each read has the offset of its
- * value. A sibling at a fixed offset is read there. */
+/* If all attributes have a fixed size, remove the operations that only skip: each read has
+ * the offset of its value. A sibling at a fixed offset is read there. */
 static void drop_jumps(abbrev_table *table, abbrev *a) {
     size_t kept = a->op_first;
     if (a->fixed_size == UINT32_MAX) return;
     if (a->sibling_size != 0) a->fields &= ~(UINT32_C(1) << FIELD_SIBLING);
+    if (a->sibling_size == 0 && a->fixed_size < 1u << 20) return;
     for (size_t i = a->op_first; i < table->op_count; ++i) {
         const abbrev_op *op = &table->ops[i];
-        if (op->kind != OP_SKIP && (op->field != FIELD_SIBLING || a->sibling_size == 0))
-            table->ops[kept++] = *op;
+        if (op->kind == OP_NONE || (op->field == FIELD_SIBLING && a->sibling_size != 0))
+            continue;
+        if (kept < i) table->ops[kept] = *op;
+        ++kept;
     }
     table->op_count = kept;
 }
 
-/* Return the step over a leaf all of whose attributes have a fixed size but for one. */
+/* Whether an inlined call has an origin in its unit, either one range or a list, and
+ * nothing but these and its place that is needed. */
+static bool is_usual_call(const abbrev_table *table, const abbrev *a) {
+    const uint32_t bounds = 1u << FIELD_LOW_PC | 1u << FIELD_HIGH_PC;
+    const uint32_t extent = a->fields & (bounds | 1u << FIELD_RANGES);
+    const uint32_t place = 1u << FIELD_CALL_FILE | 1u << FIELD_CALL_LINE;
+    if (a->action != ACTION_INLINED || a->fixed_size == UINT32_MAX ||
+        (a->fields & ~(extent | place)) != 1u << FIELD_ABSTRACT_ORIGIN ||
+        (extent != bounds && extent != 1u << FIELD_RANGES))
+        return false;
+    for (size_t i = a->op_first; i < table->op_count; ++i) {
+        const abbrev_op *op = &table->ops[i];
+        if ((op->field == FIELD_ABSTRACT_ORIGIN && op->form != DW_FORM_ref4) ||
+            (op->field == FIELD_LOW_PC && op->form != DW_FORM_addr) ||
+            (op->field == FIELD_HIGH_PC && dwarf_is_address_form(op->form)))
+            return false;
+    }
+    return true;
+}
+
+/* Sort the operations of a usual inlined call. False where memory ran out. */
+static bool sort_usual_call(abbrev_table *table, abbrev *a) {
+    static const uint8_t order[INLINED_OPS] = {
+        [INLINED_ORIGIN] = FIELD_ABSTRACT_ORIGIN, [INLINED_LOW_PC] = FIELD_LOW_PC,
+        [INLINED_HIGH_PC] = FIELD_HIGH_PC,        [INLINED_RANGES] = FIELD_RANGES,
+        [INLINED_CALL_FILE] = FIELD_CALL_FILE,    [INLINED_CALL_LINE] = FIELD_CALL_LINE};
+    abbrev_op sorted[INLINED_OPS];
+    memset(sorted, 0, sizeof sorted);
+    for (unsigned i = 0; i < INLINED_OPS; ++i) {
+        sorted[i].field = order[i];
+        for (size_t at = a->op_first; at < table->op_count; ++at)
+            if (table->ops[at].field == order[i]) sorted[i] = table->ops[at];
+    }
+    while (table->op_count < (size_t)a->op_first + INLINED_OPS)
+        if (add_op(table, a, 0) == NULL) return false;
+    memcpy(&table->ops[a->op_first], sorted, sizeof sorted);
+    a->is_usual_call = true;
+    return true;
+}
+
+/* Return the step over a leaf all of whose attributes have a fixed size but for one, or for
+ * two blocks. */
 static abbrev_step step_over_varying(const abbrev_table *table, const abbrev *a) {
     uint32_t size = 1;
     abbrev_step step = {0};
     for (uint32_t i = 0; i < a->op_count; ++i) {
         const abbrev_op *op = &table->ops[a->op_first + i];
         bool is_block = op->kind == OP_SKIP_BLOCK && op->size <= 1;
-        if (op->kind != OP_SKIP) {
+        size += op->skip;
+        if (size > UINT8_MAX) return (abbrev_step){0};
+        if (op->kind == OP_NONE) continue;
+        if (is_block && step.kind == STEP_BLOCK && step.second == 0) {
+            step.second = (uint8_t)(size - step.at);
+        } else {
             if ((!is_block && op->kind != OP_SKIP_STRING) || step.kind != 0)
                 return (abbrev_step){0};
             step.kind = is_block ? STEP_BLOCK : STEP_STRING;
             step.at = (uint8_t)size;
         }
-        size += is_block ? 1 : op->size;
-        if (size > UINT8_MAX) return (abbrev_step){0};
+        size += is_block;
     }
+    if (size > UINT8_MAX) return (abbrev_step){0};
     step.size = (uint8_t)size;
     return step;
 }
@@ -409,47 +460,58 @@ void abbrev_resolve_form_sizes(const abbrev_table *table, form_sizes *sizes) {
     sizes->address_size = table->address_size;
     sizes->offset_size = table->offset_size;
     sizes->is_version_2 = table->is_version_2;
-    for (uint64_t form = 0; form <= DW_FORM_addrx4; ++form) {
+    for (uint64_t form = 0; form < sizeof sizes->by_form; ++form) {
         int size = abbrev_form_size(form, table);
         sizes->by_form[form] = size >= 0 ? (int8_t)size : FORM_NOT_FIXED;
     }
 }
 
-/* Compile the attributes of one abbreviation. Most are not needed and have a fixed size;
- * their sizes are added up, and a skip is added before the next other attribute. */
+/* Step over attributes that are not needed and have a fixed size, which are most, and add
+ * up their sizes. */
+static inline uint32_t skip_unneeded(const uint8_t *fields, const form_sizes *sizes,
+                                     cursor *c, uint32_t skip) {
+    const uint8_t *at = c->at, *end = c->end;
+    while (end - at >= 2 && skip < 1u << 20) {
+        uint8_t attribute = at[0], form = at[1];
+        if (((attribute | form) & 0x80) != 0 || fields[attribute] != 0 ||
+            sizes->by_form[form] < 0)
+            break;
+        if (form == DW_FORM_implicit_const) {
+            cursor constant = *c;
+            constant.at = at + 2;
+            cursor_skip_leb(&constant);
+            if (constant.failed) break;
+            at = constant.at;
+            continue;
+        }
+        skip += (uint8_t)sizes->by_form[form];
+        at += 2;
+    }
+    c->at = at;
+    return skip;
+}
+
+/* Compile the attributes of one abbreviation. False where memory ran out. */
 static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
                                const form_sizes *sizes) {
     const uint8_t *fields = fields_by_action[a->action];
     uint32_t skip = 0;
+    abbrev_op *op;
     for (;;) {
         uint64_t attribute, form;
         int64_t constant = 0;
-        bool is_kept;
-        if (GSYM_LIKELY(cursor_left(c) >= 2 && cursor_peek_unchecked(c, 0) < 0x80 &&
-                        cursor_peek_unchecked(c, 1) < 0x80)) {
-            attribute = cursor_u8_unchecked(c);
-            form = cursor_u8_unchecked(c);
-            is_kept = fields[attribute] != 0;
-        } else {
-            attribute = cursor_uleb(c);
-            form = cursor_uleb(c);
-            is_kept = field_of(a->action, attribute) != FIELD_NONE;
-        }
+        skip = skip_unneeded(fields, sizes, c, skip);
+        attribute = cursor_uleb_1(c);
+        form = cursor_uleb_1(c);
+        if ((attribute == 0 && form == 0) || c->failed) break;
         if (form == DW_FORM_implicit_const) constant = cursor_sleb(c);
-        if (GSYM_LIKELY(!is_kept && form <= DW_FORM_addrx4 && sizes->by_form[form] >= 0 &&
-                        skip < 1u << 20)) {
-            skip += (uint8_t)sizes->by_form[form];
-            continue;
-        }
-        if (attribute == 0 && form == 0 && table->op_count == a->op_first) {
-            a->fixed_size = skip; /* no attribute is needed and all sizes are fixed */
-            return true;
-        }
-        if (skip > 0 && !add_skip(table, a, skip)) return false;
-        skip = 0;
-        if ((attribute == 0 && form == 0) || c->failed) return true;
-        if (!compile_attribute(table, a, attribute, form, constant)) return false;
+        if (!compile_attribute(table, a, attribute, form, constant, &skip)) return false;
     }
+    if (a->fixed_size != UINT32_MAX) add_size(a, (int)skip);
+    if (GSYM_LIKELY(a->fixed_size != UINT32_MAX || skip == 0)) return true;
+    op = add_op(table, a, skip);
+    if (op != NULL) abbrev_set_skipping(op, 0, 0);
+    return op != NULL;
 }
 
 /* Step over pairs of one-byte numbers, four at once, up to a pair with a longer number or a
@@ -518,6 +580,7 @@ bool abbrev_compile_table(abbrev_table *table, const form_sizes *sizes, cursor c
         if (!compile_attributes(table, a, &c, sizes)) return false;
         if (c.failed || table->op_count > UINT32_MAX - 16) break;
         drop_jumps(table, a);
+        if (is_usual_call(table, a) && !sort_usual_call(table, a)) return false;
         a->op_count = (uint32_t)table->op_count - a->op_first;
         if (a->code != ++table->count) table->is_sequential = false;
         if (a->code == last) break;

@@ -65,7 +65,7 @@ typedef struct abbrev_op abbrev_op;
 /* Kinds of DIEs that the walk steps over, each in some places only; see walk.c. */
 enum step_kind {
     STEP_LEAF = 1,  /* anywhere: it has no children, and nothing of it is needed */
-    STEP_BLOCK = 2, /* such a leaf with a block, whose size it has */
+    STEP_BLOCK = 2, /* such a leaf with a block or two, whose sizes it has */
     STEP_DATA = 4,  /* ACTION_DATA with DW_AT_sibling */
     STEP_CLASS = 8, /* ACTION_CLASS with DW_AT_sibling */
     STEP_DECLARATION = 16, /* of a function, with DW_AT_sibling */
@@ -77,10 +77,11 @@ enum step_kind {
 /* The way from a DIE to the next one after it and all below it. */
 typedef struct abbrev_step {
     uint8_t kind; /* a step_kind, 0: none */
-    uint8_t size; /* of the DIE, without the bytes of a block or string; 0: its sibling is
+    uint8_t size; /* of the DIE, without the bytes of blocks or string; 0: its sibling is
                      the next one */
     uint8_t at;   /* offset of the size of the block, of the string, or of the sibling */
-    uint8_t unused; /* makes the size 4, so that an index is shifted, not multiplied */
+    uint8_t second; /* from there to the size of the second block, without the bytes of the
+                       first one; 0: it has one */
 } abbrev_step;
 
 #define STEP_REACH 512 /* a step leads less far than this, but for one to a sibling */
@@ -99,6 +100,8 @@ typedef struct abbrev {
     uint8_t action;
     bool has_children;
     bool has_sibling;
+    bool is_usual_call; /* an inlined call whose operations are in the order of
+                           abbrev_ops.h */
     bool is_declaration; /* its DIEs are declarations: DW_AT_declaration is a constant of
                             it */
 } abbrev;
@@ -134,7 +137,7 @@ typedef struct abbrev_table {
 typedef struct form_sizes {
     uint8_t address_size, offset_size;
     bool is_version_2;
-    int8_t by_form[DW_FORM_addrx4 + 1];
+    int8_t by_form[0x80];
 } form_sizes;
 
 /* Compiled tables by their offset. Most units have a table of their own, of which only the

@@ -6,7 +6,7 @@
 
 /* What an operation does with the next attribute of a DIE. */
 enum op_kind {
-    OP_SKIP,        /* `size` bytes */
+    OP_NONE,        /* only the bytes before it are skipped */
     OP_SKIP_LEB,
     OP_SKIP_STRING,
     OP_SKIP_BLOCK,  /* `size` bytes of length (0: LEB128), then the block */
@@ -31,10 +31,27 @@ struct abbrev_op {
     uint8_t field;
     uint16_t form;
     uint32_t size;
+    uint32_t skip; /* bytes before the value that are not needed */
     uint32_t at; /* offset from the first attribute, if all have a fixed size */
     uint64_t mask; /* of the bytes of a value with a fixed size */
     uint64_t constant; /* of DW_FORM_implicit_const */
 };
+
+/* The operations of an inlined call that has the usual attributes, in this order; one that
+ * is missing gives 0. */
+enum { INLINED_ORIGIN, INLINED_LOW_PC, INLINED_HIGH_PC, INLINED_RANGES, INLINED_CALL_FILE,
+       INLINED_CALL_LINE, INLINED_OPS };
+
+/* Whether the values of a DIE whose attributes take `size` bytes can be loaded by
+ * abbrev_fixed_value(), which reads 8 bytes for each. */
+static inline bool abbrev_can_load(const cursor *attributes, uint32_t size) {
+    return !CURSOR_HOST_BIG_ENDIAN && !attributes->swap && size != UINT32_MAX &&
+           cursor_left(attributes) >= (uint64_t)size + sizeof(uint64_t);
+}
+
+static inline uint64_t abbrev_fixed_value(const abbrev_op *op, const uint8_t *attributes) {
+    return op->constant | (cursor_load64(attributes + op->at, false) & op->mask);
+}
 
 /* The size of a form is its number of bytes, or one of these kinds. */
 enum { FORM_ULEB = -1, FORM_SLEB = -2, FORM_STRING = -3, FORM_BLOCK = -4, FORM_BLOCK1 = -5,
@@ -70,11 +87,12 @@ static inline bool abbrev_is_readable(int size) {
     return (size >= FORM_STRING && size <= 8) || size == FORM_ADDRX_OFFSET;
 }
 
-/* Return the operation that reads a value into a field. */
-abbrev_op abbrev_reading_op(enum dwarf_field field, uint64_t form, int size,
-                            int64_t constant);
-/* Return the operation that skips a value. */
-abbrev_op abbrev_skipping_op(uint64_t form, int size);
+/* Set all of an operation but `skip` and `at`, so that it reads a value into a field. The
+ * members are written one by one: a copy of all would wait for what was just written. */
+void abbrev_set_reading(abbrev_op *op, enum dwarf_field field, uint64_t form, int size,
+                        int64_t constant);
+/* Set an operation in the same way, so that it skips a value. */
+void abbrev_set_skipping(abbrev_op *op, uint64_t form, int size);
 
 /* ---- compiling ------------------------------------------------------------------- */
 

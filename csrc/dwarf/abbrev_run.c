@@ -27,9 +27,11 @@ static bool run_indirect(const abbrev_table *table, uint8_t field, cursor *c,
     while (form == DW_FORM_indirect);
     size = form > UINT16_MAX ? FORM_UNKNOWN : abbrev_form_size(form, table);
     constant = form == DW_FORM_implicit_const ? cursor_sleb(c) : 0;
-    op = abbrev_is_readable(size)
-             ? abbrev_reading_op((enum dwarf_field)field, form, size, constant)
-             : abbrev_skipping_op(form, size);
+    if (abbrev_is_readable(size))
+        abbrev_set_reading(&op, (enum dwarf_field)field, form, size, constant);
+    else
+        abbrev_set_skipping(&op, form, size);
+    op.skip = size > 0 && op.kind == OP_NONE ? (uint32_t)size : 0;
     return run_op(table, &op, c, fields);
 }
 
@@ -92,8 +94,9 @@ static inline __attribute__((always_inline)) bool
 run_one(const abbrev_table *table, const abbrev_op *op, cursor *c, dwarf_fields *fields) {
     uint64_t size;
     size_t ignored;
+    cursor_skip(c, op->skip);
     switch (op->kind) {
-        case OP_SKIP: cursor_skip(c, op->size); break;
+        case OP_NONE: break;
         case OP_SKIP_LEB: cursor_skip_leb(c); break;
         case OP_SKIP_STRING: (void)cursor_cstring(c, &ignored); break;
         case OP_SKIP_BLOCK:
@@ -165,17 +168,14 @@ bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
     const abbrev_op *op = &table->ops[a->op_first];
     const abbrev_op *end = op + a->op_count;
     const uint8_t *attributes = c->at;
-    /* If all attributes have a fixed size, one check covers all reads: each value is loaded
-     * as 8 bytes, of which a mask keeps those of the value. */
-    if (GSYM_UNLIKELY(CURSOR_HOST_BIG_ENDIAN || c->swap || a->fixed_size == UINT32_MAX ||
-                      cursor_left(c) < (uint64_t)a->fixed_size + sizeof(uint64_t)))
+    /* If all attributes have a fixed size, one check covers all reads. */
+    if (GSYM_UNLIKELY(!abbrev_can_load(c, a->fixed_size)))
         return read_each(table, a, c, fields);
     c->at += a->fixed_size;
     fields->present = a->fields;
     for (; op < end; ++op) {
         fields->form[op->field] = op->form;
-        fields->raw[op->field] =
-            op->constant | (cursor_load64(attributes + op->at, false) & op->mask);
+        fields->raw[op->field] = abbrev_fixed_value(op, attributes);
     }
     return true;
 }
@@ -188,14 +188,15 @@ bool abbrev_read_attribute(const abbrev_table *table, const abbrev *a, cursor c,
         uint64_t found = cursor_uleb(&declaration), form = cursor_uleb(&declaration);
         int64_t constant = form == DW_FORM_implicit_const ? cursor_sleb(&declaration) : 0;
         int size = form > UINT16_MAX ? FORM_UNKNOWN : abbrev_form_size(form, table);
-        abbrev_op op = found == attribute && abbrev_is_readable(size)
-                           ? abbrev_reading_op(FIELD_NAME, form, size, constant)
-                           : abbrev_skipping_op(form, size);
+        abbrev_op op;
         ++*cost;
         if ((found == 0 && form == 0) || declaration.failed) return false;
-        if (size == FORM_INDIRECT)
-            op = (abbrev_op){.kind = OP_INDIRECT,
-                             .field = found == attribute ? FIELD_NAME : FIELD_NONE};
+        if (found == attribute && (abbrev_is_readable(size) || size == FORM_INDIRECT))
+            abbrev_set_reading(&op, FIELD_NAME, form, size, constant);
+        else
+            abbrev_set_skipping(&op, form, size);
+        if (size == FORM_INDIRECT) op.kind = OP_INDIRECT;
+        op.skip = size > 0 && op.kind == OP_NONE ? (uint32_t)size : 0;
         fields.present = 0;
         if (!run_op(table, &op, &c, &fields)) return false;
         if (!dwarf_has(&fields, FIELD_NAME)) continue;

@@ -4,8 +4,8 @@
 #include "dwarf/ranges.h"
 #include "dwarf/values.h"
 
-static bool add_range(const dwarf_unit *unit, range_list *ranges, uint64_t start,
-                      uint64_t end) {
+bool dwarf_add_range(const dwarf_unit *unit, range_list *ranges, uint64_t start,
+                     uint64_t end) {
     uint64_t isa_bit = start & unit->code->isa_bit, last = dwarf_max_address(unit);
     /* A range that ends after the last address of 16 or 32 bits has end 0. */
     if (end == 0 && start != 0 && last != UINT64_MAX && unit->code->text_count > 0 &&
@@ -36,7 +36,7 @@ read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
             base = end == 1 ? mask : end; /* an entry that sets the base; GNU ld writes
                                              base 1 for dropped code */
         else if (base < mask - 1 && start < mask - 1 && /* -1 and -2 mean dead code */
-                 !add_range(unit, ranges, (start + base) & mask, (end + base) & mask))
+                 !dwarf_add_range(unit, ranges, (start + base) & mask, (end + base) & mask))
             return false;
     }
 }
@@ -66,7 +66,7 @@ static bool read_offset_pairs(const dwarf_unit *unit, cursor *at, uint64_t base,
         if (start >= mask - 1 || base >= mask - 1) continue; /* removed code */
         if (GSYM_LIKELY(end != 0 && isa_bit == 0)
                 ? !LIST_ADD(*ranges, (gsym_range){start, end})
-                : !add_range(unit, ranges, start, end))
+                : !dwarf_add_range(unit, ranges, start, end))
             return false;
     }
     *at = c;
@@ -111,7 +111,7 @@ read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
         }
         is_end |= c.failed;
         if (!c.failed && range.start < mask - 1 &&
-            !add_range(unit, ranges, range.start, range.end))
+            !dwarf_add_range(unit, ranges, range.start, range.end))
             return false;
     }
     read->bytes += cursor_offset(&c) - start;
@@ -146,9 +146,24 @@ read_bounds(const dwarf_unit *unit, const dwarf_fields *fields, uint64_t die_off
         known = dwarf_address_value(unit, form, high, &high) && known;
     else
         high += low; /* a constant counts from low_pc */
-    if (known) return add_range(unit, ranges, low, high & dwarf_max_address(unit));
+    if (known) return dwarf_add_range(unit, ranges, low, high & dwarf_max_address(unit));
     dwarf_warn(warnings, GSYM_WARN_RANGE_INVALID, die_offset, fields->raw[FIELD_LOW_PC]);
     return true;
+}
+
+bool dwarf_read_range_list(const dwarf_unit *unit, uint16_t form, uint64_t offset,
+                           uint64_t die_offset, range_list *ranges, lists_read *read,
+                           warning_list *warnings) {
+    if (unit->header->version < 5)
+        return read_debug_ranges(unit, unit->ranges_base + offset, die_offset, ranges, read,
+                                 warnings);
+    if (form != DW_FORM_rnglistx) {
+        offset += unit->header->rnglists_start;
+    } else if (!indexed_list(unit, offset, &offset)) {
+        dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
+        return true;
+    }
+    return read_rnglist(unit, offset, die_offset, ranges, read, warnings);
 }
 
 bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
@@ -159,22 +174,12 @@ bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
         if (GSYM_UNLIKELY(fields->form[FIELD_LOW_PC] != DW_FORM_addr ||
                           dwarf_is_address_form(fields->form[FIELD_HIGH_PC])))
             return read_bounds(unit, fields, die_offset, ranges, warnings);
-        return add_range(unit, ranges, low, high & dwarf_max_address(unit));
+        return dwarf_add_range(unit, ranges, low, high & dwarf_max_address(unit));
     }
-    if (dwarf_has(fields, FIELD_RANGES)) {
-        uint64_t offset = fields->raw[FIELD_RANGES];
-        if (unit->header->version < 5)
-            return read_debug_ranges(unit, unit->ranges_base + offset, die_offset, ranges,
-                                     read, warnings);
-        if (fields->form[FIELD_RANGES] != DW_FORM_rnglistx) {
-            offset += unit->header->rnglists_start;
-        } else if (!indexed_list(unit, offset, &offset)) {
-            dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
-            return true;
-        }
-        return read_rnglist(unit, offset, die_offset, ranges, read, warnings);
-    }
-    return true;
+    return !dwarf_has(fields, FIELD_RANGES) ||
+           dwarf_read_range_list(unit, fields->form[FIELD_RANGES],
+                                 fields->raw[FIELD_RANGES], die_offset, ranges, read,
+                                 warnings);
 }
 
 bool dwarf_unit_ranges(const dwarf_unit *unit, range_list *ranges, warning_list *warnings) {

@@ -7,6 +7,7 @@
  * In functions it visits classes, because compilers put the methods of a local class
  * there. */
 #include "dwarf/walk.h"
+#include "dwarf/abbrev_ops.h"
 #include "dwarf/names.h"
 #include "dwarf/values.h"
 
@@ -131,15 +132,18 @@ static bool read_origin(const walker *w, const dwarf_fields *fields,
                                  offset_ret);
 }
 
+/* Return the DIE at an offset in the unit. */
+static inline uint64_t die_in_unit(const walker *w, uint64_t offset) {
+    return ((w->unit->header->offset + offset) & ~DWARF_SUPPLEMENTARY) | w->unit->file_bit;
+}
+
 static inline uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
     uint64_t offset;
     /* The usual case of read_origin(), without its calls. */
     if (GSYM_LIKELY(dwarf_has(fields, FIELD_ABSTRACT_ORIGIN) &&
                     !dwarf_has(fields, FIELD_SPECIFICATION) &&
                     fields->form[FIELD_ABSTRACT_ORIGIN] == DW_FORM_ref4))
-        return ((w->unit->header->offset + fields->raw[FIELD_ABSTRACT_ORIGIN]) &
-                ~DWARF_SUPPLEMENTARY) |
-               w->unit->file_bit;
+        return die_in_unit(w, fields->raw[FIELD_ABSTRACT_ORIGIN]);
     return read_origin(w, fields, FIELD_SPECIFICATION, &offset) ||
                    read_origin(w, fields, FIELD_ABSTRACT_ORIGIN, &offset) ||
                    read_origin(w, fields, FIELD_CALL_ORIGIN, &offset)
@@ -209,13 +213,17 @@ static uint64_t max_list_bytes(const dwarf_unit *unit) {
     return of_unit < of_file ? of_unit : of_file;
 }
 
+static inline bool may_read_list(walker *w, uint64_t list, uint64_t offset) {
+    if (GSYM_LIKELY(w->walk->lists.bytes <= w->max_list_bytes)) return true;
+    dwarf_warn(w->warnings, GSYM_WARN_LIMIT, offset, list);
+    return false;
+}
+
 /* Whether the ranges of a DIE may be read: if they are a list, the limit must not have been
  * reached. */
 static inline bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
-    if (!dwarf_has(fields, FIELD_RANGES) || w->walk->lists.bytes <= w->max_list_bytes)
-        return true;
-    dwarf_warn(w->warnings, GSYM_WARN_LIMIT, offset, fields->raw[FIELD_RANGES]);
-    return false;
+    return !dwarf_has(fields, FIELD_RANGES) ||
+           may_read_list(w, fields->raw[FIELD_RANGES], offset);
 }
 
 static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
@@ -256,38 +264,73 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
     return true;
 }
 
-/* Add a node for an inlined call. A call without addresses has none, and neither have the
- * calls inlined into it. */
-static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
-                     bool *is_added_ret) {
+/* Add a node for an inlined call that has the ranges from `first` on. A call without any
+ * has no node, and neither have the calls inlined into it. */
+static inline __attribute__((always_inline)) bool
+add_node(walker *w, uint64_t offset, uint64_t origin, size_t first, bool has_call_file,
+         uint64_t call_file, uint64_t call_line) {
     unit_walk *walk = w->walk;
-    size_t first = walk->ranges.count;
     walk_node *node;
-    if (may_read_ranges(w, fields, offset) &&
-        !dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, &walk->lists,
-                           w->warnings))
-        return false;
-    *is_added_ret = walk->ranges.count > first;
-    if (!*is_added_ret) return true;
+    if (walk->ranges.count == first) return true;
     if (walk->nodes.count >= NO_INDEX || walk->ranges.count >= NO_INDEX ||
         !LIST_RESERVE(walk->nodes, 1))
         return false;
     node = &walk->nodes.items[walk->nodes.count++];
     node->offset = offset;
-    node->origin = origin_of(w, fields);
     /* A call without an origin has its name in its own DIE. */
-    if (node->origin == 0) node->origin = offset | w->unit->file_bit;
+    node->origin = origin == 0 ? offset | w->unit->file_bit : origin;
     node->function = w->level->function;
     node->outer = w->level->call;
     node->depth = node->outer == NO_INDEX ? 1 : walk->nodes.items[node->outer].depth + 1;
     node->range_first = (uint32_t)first;
     node->range_count = (uint32_t)(walk->ranges.count - first);
-    node->has_call_file = dwarf_has(fields, FIELD_CALL_FILE);
-    node->call_file = node->has_call_file ? fields->raw[FIELD_CALL_FILE] : 0;
-    node->call_line =
-        dwarf_has(fields, FIELD_CALL_LINE) ? (uint32_t)fields->raw[FIELD_CALL_LINE] : 0;
+    node->has_call_file = has_call_file;
+    node->call_file = call_file;
+    node->call_line = (uint32_t)call_line;
     walk->functions.items[node->function].node_end = (uint32_t)walk->nodes.count;
     return true;
+}
+
+/* Read an inlined call whose attributes were sorted; see sort_usual_call(). */
+static bool read_usual_call(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
+    unit_walk *walk = w->walk;
+    const abbrev_op *ops = &w->unit->abbrevs->ops[a->op_first];
+    const uint8_t *attributes = c->at;
+    size_t first = walk->ranges.count;
+    uint64_t start = abbrev_fixed_value(&ops[INLINED_LOW_PC], attributes);
+    uint64_t end = start + abbrev_fixed_value(&ops[INLINED_HIGH_PC], attributes);
+    uint64_t list = abbrev_fixed_value(&ops[INLINED_RANGES], attributes);
+    c->at += a->fixed_size;
+    if (abbrev_has(a, FIELD_LOW_PC)
+            ? !dwarf_add_range(w->unit, &walk->ranges, start,
+                               end & dwarf_max_address(w->unit))
+            : may_read_list(w, list, offset) &&
+                  !dwarf_read_range_list(w->unit, ops[INLINED_RANGES].form, list, offset,
+                                         &walk->ranges, &walk->lists, w->warnings))
+        return false;
+    return add_node(
+        w, offset, die_in_unit(w, abbrev_fixed_value(&ops[INLINED_ORIGIN], attributes)),
+        first, abbrev_has(a, FIELD_CALL_FILE),
+        abbrev_fixed_value(&ops[INLINED_CALL_FILE], attributes),
+        abbrev_fixed_value(&ops[INLINED_CALL_LINE], attributes));
+}
+
+static visit_result read_call(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
+    unit_walk *walk = w->walk;
+    size_t first = walk->ranges.count;
+    dwarf_fields fields;
+    bool has_file;
+    if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
+    if (may_read_ranges(w, &fields, offset) &&
+        !dwarf_read_ranges(w->unit, &fields, offset, &walk->ranges, &walk->lists,
+                           w->warnings))
+        return VISIT_NO_MEMORY;
+    has_file = dwarf_has(&fields, FIELD_CALL_FILE);
+    return add_node(w, offset, origin_of(w, &fields), first, has_file,
+                    has_file ? fields.raw[FIELD_CALL_FILE] : 0,
+                    dwarf_has(&fields, FIELD_CALL_LINE) ? fields.raw[FIELD_CALL_LINE] : 0)
+               ? VISIT_OK
+               : VISIT_NO_MEMORY;
 }
 
 static bool add_call_site(walker *w, const dwarf_fields *fields, uint16_t tag) {
@@ -389,12 +432,15 @@ static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_
     if (function == NO_INDEX) { /* in an abstract or dropped function */
         if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
     } else {
-        dwarf_fields fields;
-        bool is_added;
-        if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
-        if (!add_node(w, offset, &fields, &is_added)) return VISIT_NO_MEMORY;
-        if (is_added)
-            call = (uint32_t)w->walk->nodes.count - 1;
+        size_t count = w->walk->nodes.count;
+        visit_result result =
+            GSYM_UNLIKELY(!a->is_usual_call || !abbrev_can_load(c, a->fixed_size))
+                ? read_call(w, a, c, offset)
+            : read_usual_call(w, a, c, offset) ? VISIT_OK
+                                               : VISIT_NO_MEMORY;
+        if (result != VISIT_OK) return result;
+        if (w->walk->nodes.count > count)
+            call = (uint32_t)count;
         else
             function = NO_INDEX;
     }
@@ -503,8 +549,11 @@ take_steps(const walker *w, const cursor *c) {
         if (kind == 0) break;
         fetch_ahead(at);
         if (kind == STEP_BLOCK) {
-            if (at[step.at] > STEP_MAX_BLOCK) break;
-            at += step.size + at[step.at];
+            unsigned first = at[step.at], second = 0;
+            if (first > STEP_MAX_BLOCK) break;
+            if (step.second > 0) second = at[step.at + first + step.second];
+            if (second > STEP_MAX_BLOCK) break;
+            at += step.size + first + second;
         } else if (kind == STEP_STRING) {
             uint32_t four = cursor_load32(at + step.at, CURSOR_HOST_BIG_ENDIAN);
             uint32_t zeros = (four - 0x01010101u) & ~four & 0x80808080u;
