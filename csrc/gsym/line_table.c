@@ -27,7 +27,8 @@ enum {
     WINDOW = 14, /* greatest max_delta - min_delta that the encoder chooses */
 
     NEAR = 128, /* deltas -NEAR .. NEAR - 1 are counted one by one */
-    BUCKETS = 512,
+    BUCKETS = 128,
+    BUCKET_BITS = 4, /* a bucket is wider than WINDOW */
     FAR_ON_STACK = 256,
 
     ROWS_PER_RESERVE = 256,
@@ -42,16 +43,17 @@ typedef struct delta_window {
     uint32_t count; /* rows whose delta lies in it */
 } delta_window;
 
-/* Counts of all deltas of a table: the near ones exactly, the others summed in
- * buckets of WINDOW + 1 neighbours, modulo BUCKETS. A window past the near ones
- * touches two adjacent buckets at most, so their sum bounds its count. Near
- * deltas within a window of either edge are in a bucket as well. */
+/* Counts of all deltas of a table: the near ones exactly, the others summed in buckets of
+ * neighbours, modulo BUCKETS. A window past the near ones touches two adjacent buckets at
+ * most, so their sum bounds its count. Near deltas within a window of either edge are in a
+ * bucket as well. The last item of each array has the deltas that the array does not count,
+ * so that no branch depends on a delta. */
 typedef struct delta_counts {
-    uint32_t near[2 * NEAR];
-    uint32_t bucket[BUCKETS];
-    uint32_t bucketed; /* sum of bucket[] */
-    uint32_t most;     /* greatest of bucket[] */
-    uint64_t present[2 * NEAR / 64]; /* bits: which of near[] are not 0 */
+    uint32_t near[2 * NEAR + 1];
+    uint32_t bucket[BUCKETS + 1];
+    uint32_t bucketed; /* sum of bucket[], without the last one */
+    uint32_t most;     /* greatest of these */
+    uint64_t present[2 * NEAR / 64 + 1]; /* bits: which of near[] are not 0 */
 } delta_counts;
 
 static inline int64_t row_delta(const gsym_line_row *row) {
@@ -59,34 +61,29 @@ static inline int64_t row_delta(const gsym_line_row *row) {
 }
 
 static inline uint32_t bucket_of(int64_t delta) {
-    /* A multiple of the divisor is added, so that the quotient of every possible delta is
-     * rounded down. */
-    uint64_t biased = (uint64_t)(delta + (INT64_C(15) << 32));
-    return (uint32_t)(biased / (WINDOW + 1)) & (BUCKETS - 1);
+    return (uint32_t)((uint64_t)delta >> BUCKET_BITS) & (BUCKETS - 1);
 }
-
-static inline bool is_near(int64_t delta) { return delta >= -NEAR && delta < NEAR; }
 
 /* Whether all deltas of every window that contains this one are near. */
 static inline bool is_inside(int64_t delta) {
-    return delta >= -NEAR + WINDOW && delta < NEAR - WINDOW;
+    return (uint64_t)(delta + NEAR - WINDOW) < 2 * (NEAR - WINDOW);
 }
 
 static void count_deltas(delta_counts *counts, const gsym_line_row *rows, size_t count) {
     memset(counts, 0, sizeof *counts);
     for (size_t i = 1; i < count; ++i) {
         int64_t delta = row_delta(&rows[i]);
-        if (is_near(delta)) {
-            unsigned at = (unsigned)(delta + NEAR);
-            counts->near[at]++;
-            counts->present[at / 64] |= UINT64_C(1) << at % 64;
-        }
-        if (!is_inside(delta)) {
-            uint32_t here = ++counts->bucket[bucket_of(delta)];
-            counts->most = here > counts->most ? here : counts->most;
-            counts->bucketed++;
-        }
+        uint64_t at = (uint64_t)(delta + NEAR);
+        bool inside = is_inside(delta);
+        uint32_t here;
+        at = at < 2 * NEAR ? at : 2 * NEAR;
+        counts->near[at]++;
+        counts->present[at / 64] |= UINT64_C(1) << at % 64;
+        here = ++counts->bucket[inside ? BUCKETS : bucket_of(delta)];
+        here = inside ? 0 : here;
+        counts->most = here > counts->most ? here : counts->most;
     }
+    counts->bucketed = (uint32_t)(count - 1) - counts->bucket[BUCKETS];
 }
 
 /* Return the indexes in near[] of deltas that occur, in ascending order. */
@@ -212,9 +209,10 @@ static gsym_status choose_deltas(const gsym_line_row *rows, size_t count,
 
 /* ---- encode ----------------------------------------------------------------- */
 
-/* Return the difference of two lines, as a signed number of 32 bits. */
+/* Return the difference of two lines, modulo 2^32 where it is below -2^31. */
 static inline int64_t line_step(uint32_t from, uint32_t to) {
-    return to >= from ? (int64_t)(to - from) : (int64_t)(int32_t)(to - from);
+    int64_t step = (int64_t)to - (int64_t)from;
+    return GSYM_LIKELY(step >= INT32_MIN) ? step : step + (INT64_C(1) << 32);
 }
 
 static gsym_status refuse_row(uint64_t address, uint64_t start, gsym_error *error) {
@@ -227,22 +225,22 @@ static gsym_status refuse_row(uint64_t address, uint64_t start, gsym_error *erro
                      "LineEntry in LineTable not in ascending order");
 }
 
-static inline uint8_t *put_row(uint8_t *at, const delta_window *window, uint64_t range,
-                               int64_t line, uint64_t address) {
-    if (line >= window->min && line <= window->max &&
-        GSYM_LIKELY(address <= OP_LAST_SPECIAL)) {
-        uint64_t op = (uint64_t)(line - window->min) + address * range + OP_FIRST_SPECIAL;
-        if (op <= OP_LAST_SPECIAL) {
-            *at++ = (uint8_t)op;
-            return at;
-        }
+/* Whether rows differ in their file or only move in address is hard to predict, so opcodes
+ * are written in any case, and written over where they are not needed. */
+static inline uint8_t *put_row(uint8_t *at, int64_t min_delta, uint64_t range, int64_t line,
+                               uint64_t address) {
+    uint64_t above = (uint64_t)(line - min_delta);
+    uint64_t op = above + address * range + OP_FIRST_SPECIAL;
+    uint8_t *next;
+    if ((above < range) & (address <= OP_LAST_SPECIAL) & (op <= OP_LAST_SPECIAL)) {
+        *at = (uint8_t)op;
+        return at + 1;
     }
-    if (line != 0) {
-        *at++ = OP_ADVANCE_LINE;
-        at = put_sleb_unchecked(at, line);
-    }
-    *at++ = OP_ADVANCE_PC;
-    return put_uleb_unchecked(at, address);
+    *at = OP_ADVANCE_LINE;
+    next = put_sleb_unchecked(at + 1, line);
+    at = line != 0 ? next : at;
+    *at = OP_ADVANCE_PC;
+    return put_uleb_unchecked(at + 1, address);
 }
 
 /* Where checkpoints are collected, and which row gets the next one. A row takes fewer bytes
@@ -266,20 +264,20 @@ static gsym_status encode_rows(buffer *out, const delta_window *window, uint64_t
                                gsym_line_row *previous, checkpoint_sink *sink,
                                gsym_error *error) {
     uint64_t range = (uint64_t)(window->max - window->min) + 1;
+    int64_t min_delta = window->min;
     gsym_line_row last = *previous;
     size_t next = sink->next;
-    uint8_t *at;
+    uint8_t *at, *with_file;
     if (!buffer_reserve(out, count * MAX_ROW_SIZE)) return gsym_fail_memory(error);
     at = out->bytes + out->size;
     for (size_t i = 0; i < count; ++i) {
         gsym_line_row row = rows[i];
         if (GSYM_UNLIKELY(row.address < last.address))
             return refuse_row(row.address, start, error);
-        if (row.file != last.file) {
-            *at++ = OP_SET_FILE;
-            at = put_uleb_unchecked(at, row.file);
-        }
-        at = put_row(at, window, range, line_step(last.line, row.line),
+        *at = OP_SET_FILE;
+        with_file = put_uleb_unchecked(at + 1, row.file);
+        at = row.file != last.file ? with_file : at;
+        at = put_row(at, min_delta, range, line_step(last.line, row.line),
                      row.address - last.address);
         last = row;
         if (GSYM_LIKELY((size_t)(at - out->bytes) < next)) continue;
