@@ -461,7 +461,7 @@ static inline __attribute__((always_inline)) void run_before_row(line_state *sta
     if (cursor_peek_unchecked(c, 0) == DW_LNS_set_column &&
         cursor_peek_unchecked(c, 1) < 0x80)
         c->at += 2;
-    if (cursor_peek_unchecked(c, 0) == DW_LNS_negate_stmt) c->at += 1;
+    c->at += cursor_peek_unchecked(c, 0) == DW_LNS_negate_stmt; /* too random to branch */
     if (cursor_peek_unchecked(c, 0) == DW_LNS_advance_line) {
         c->at += 1;
         add_lines(state, cursor_short_sleb(c));
