@@ -344,7 +344,7 @@ FRAMES = (
     FrameForm("eu-stack", "0x", _EU_STACK),
     FrameForm("lldb backtrace", "frame #", _LLDB),
     FrameForm("WinDbg stack", "+0x", _WINDBG, base="image", radix=16),
-    FrameForm("WinDbg stack", " @ ", _WINDBG, base="image", radix=16),
+    FrameForm("WinDbg stack", "@ ", _WINDBG, base="image", radix=16),
     FrameForm("Wine backtrace", " in ", _WINE, base="image"),
     FrameForm("Visual Studio stack", "!", _VISUAL_STUDIO),
     FrameForm("Apple crash report", "0x", _APPLE, has_heading=True),
