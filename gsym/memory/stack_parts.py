@@ -458,7 +458,7 @@ def numbered(
     """The stacks of lines, and the heading of each stack.
 
     A stack begins after a heading, and with a frame whose number is not greater than
-    that of the one before.
+    that of the one before, unless the outermost frame is the first: `2`, `1`, `0`.
 
     Args:
         ordinals: The numbers of their first frames.
@@ -468,12 +468,14 @@ def numbered(
     found: list[int] = []
     stacks: list[StackHeading] = []
     last = last_number = -1
+    may_descend = False
     for ordinal, number in zip(ordinals, numbers, strict=True):
-        if number != last_number:
-            stacks.append(headings[number])
-        elif 0 <= ordinal <= last or not stacks:
-            stacks.append(StackHeading())
-        last, last_number = ordinal, number
+        descends = may_descend and 0 <= ordinal < last
+        is_heading = number != last_number
+        if is_heading or (0 <= ordinal <= last and not descends) or not stacks:
+            stacks.append(headings[number] if is_heading else StackHeading())
+            descends = ordinal > 1
+        may_descend, last, last_number = descends, ordinal, number
         found.append(len(stacks) - 1)
     return found, stacks
 

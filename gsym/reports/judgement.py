@@ -8,6 +8,7 @@ only differ in their numbers are judged once for all of which the modules say th
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from itertools import combinations
 from operator import eq
 
@@ -115,6 +116,7 @@ class Frames:
         links: The link-time addresses, by the modules at hand, or `NO_LINK`.
         places: As of `LinkAddresses.places`; 0 where it is not asked.
         stacks: Indexes of their stacks.
+        descending: Stacks whose outermost frame comes first.
         returns: As `StackFrame.is_return`, when it is judged.
         known: All else that is known of frames.
         spans: Where each is in its line.
@@ -128,6 +130,7 @@ class Frames:
         self.links: array[int] = array("Q")
         self.places: array[int] = array("B")
         self.stacks: array[int] = array("I")
+        self.descending: set[int] = set()
         self.returns: array[int] = array("B")
         self.known: list[StackFrame] = []
         self.spans: list[tuple[int, int]] = []
@@ -170,13 +173,14 @@ class Frames:
 
     def parts(self) -> Iterator[str | tuple[int, int]]:
         """Texts, and places of frames as index of the stack and of the frame."""
-        seen: dict[int, int] = {}
-        several = self.texts()
+        left = Counter(self.stacks)
+        sizes, several = {**left}, self.texts()
         for stack, (before, _) in zip(self.stacks, several, strict=False):
             if before:
                 yield before
-            seen[stack] = seen.get(stack, -1) + 1
-            yield stack, seen[stack]
+            left[stack] -= 1
+            is_last = stack in self.descending
+            yield stack, left[stack] if is_last else sizes[stack] - 1 - left[stack]
         if rest := next(several)[0]:
             yield rest
 
@@ -187,11 +191,14 @@ class Frames:
             setattr(self, name, taken(getattr(self, name), order))
         firsts, heading_of = self.lines.firsts(), self.lines.headings
         each_line = [*dict.fromkeys(self.numbers)]
-        ordinals = map(firsts.__getitem__, each_line)
+        ordinals = [*map(firsts.__getitem__, each_line)]
         numbers = map(heading_of.__getitem__, each_line)
         stacks, headings_of_stacks = numbered(ordinals, numbers, headings)
         stack_of = dict(zip(each_line, stacks, strict=True))
         self.stacks = array("I", map(stack_of.__getitem__, self.numbers))
+        last = dict(zip(stacks, ordinals, strict=True))
+        first = dict(zip(reversed(stacks), reversed(ordinals), strict=True))
+        self.descending = {each for each in last if 0 <= last[each] < first[each]}
         return headings_of_stacks
 
 

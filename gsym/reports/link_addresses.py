@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, product
 from operator import itemgetter
 
 from gsym.engine.native import lib
@@ -37,6 +37,7 @@ _PAGE = 4096
 # A distance is taken if, by chance, one of so many modules would have as many calls.
 _ENOUGH = 1024
 _MOST_FRAMES = 64  # that are compared
+_INTO_CALLS = 0, 1, 2, 4  # bytes by which tools move all return addresses
 _MOST_PROCESSES = 16  # whose calls are
 _LINKED = frozenset(" (<:)>[]")
 _MOST_WORDS = 8  # before the name of a function
@@ -346,7 +347,8 @@ class LinkAddresses:
     def _distance_of_calls(self, asked: Sequence[StackFrame]) -> int | None:
         """Distance of addresses in a process, if calls end there with one alone.
 
-        The first address of a stack may be exact, and the last one that of a start.
+        The first address of a stack may be exact, and the last one that of a start. A
+        tool may have moved all into the calls.
         """
         low, end = self.code.extent()
         asked = asked[:_MOST_FRAMES]
@@ -360,16 +362,19 @@ class LinkAddresses:
             return None
         first, last = min(addresses), max(addresses)
         distances = range(-((end - last) // _PAGE) * _PAGE, first - low + 1, _PAGE)
-        enough = _ENOUGH * max(len(distances), 1)
+        enough = len(_INTO_CALLS) * _ENOUGH * max(len(distances), 1)
 
         def ends_call(address: int) -> bool:
             return self.code.is_known(address) and self.code.may_return(address)
 
         found: list[int] = []
-        for distance in distances:
-            if all(ends_call(each - distance) for each in inner):
-                calls = sum(ends_call(each - distance) for each in addresses)
-                calls += 2 * self._callers(asked, distance)
+        for distance, before in product(distances, _INTO_CALLS):
+            start = distance - before
+            if all(ends_call(each - start) for each in inner):
+                calls = sum(ends_call(each - start) for each in addresses)
+                calls += 2 * max(
+                    self._callers(asked, start), self._callers(asked[::-1], start)
+                )
                 if self.code.addresses_per_call**calls >= enough:
                     found.append(distance)
         return found[0] if len(found) == 1 else None

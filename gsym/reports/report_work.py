@@ -482,7 +482,8 @@ class ReportWork:
         may_be_exact = [each.may_be_exact for each in frames.known]
         may_return = [each.may_return for each in frames.known]
         # Where a stack begins, an address may be made without a call.
-        outermost = members[-1] if len(members) > 1 else -1
+        is_last = frames.stacks[members[0]] in frames.descending
+        outermost = members[is_last - 1] if len(members) > 1 else -1
         exact = {
             at
             for at in members
@@ -504,14 +505,17 @@ class ReportWork:
     def _threads(self) -> tuple[ReportThread, ...]:
         stacks, numbers = self._frames.stacks, range(len(self._stacks))
         ends = [bisect_right(stacks, number) for number in numbers]
+        several = [range(*each) for each in zip([0, *ends], ends, strict=False)]
+        for stack in self._frames.descending:
+            several[stack] = several[stack][::-1]
         return tuple(
             ReportThread(
                 *(heading.name, heading.is_crashed),
-                ThreadFrames(self._answers, range(begin, end)),
+                ThreadFrames(self._answers, own),
                 *(heading.end, heading.left_out),
                 *(dict(heading.registers), heading.instruction),
             )
-            for heading, begin, end in zip(self._stacks, [0, *ends], ends, strict=False)
+            for heading, own in zip(self._stacks, several, strict=True)
         )
 
     def _give_reasons(self) -> None:
@@ -536,13 +540,17 @@ class ReportWork:
         """Frames that a signal interrupted: their addresses are no return addresses."""
         stacks, returns = self._frames.stacks, self._frames.returns
         signals = self._answers.of_functions(_SIGNAL_RETURNS)
-        last = len(stacks) - 1
-        found = {
-            at + 1
+        descending = self._frames.descending
+        callers = (
+            (at, at - 1 if stacks[at] in descending else at + 1)
             for at in chain(signals, self._answers.missing())
-            if at < last
-            and returns[at + 1]
-            and stacks[at] == stacks[at + 1]
+        )
+        found = {
+            caller
+            for at, caller in callers
+            if 0 <= caller < len(stacks)
+            and returns[caller]
+            and stacks[at] == stacks[caller]
             and self._is_signal_return(at)
         }
         return self._take_as_exact(found)

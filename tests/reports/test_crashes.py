@@ -100,6 +100,12 @@ PRINTED = {
         "/x/startup.eln(aeMain+0x20)[0x7f61422d5316]\n",
         "- aeMain:4",
     ),
+    # What the format `#%n %M` of sanitizers makes, of a file with a hyphen.
+    "AddressSanitizer": Printed(
+        "redis-server",
+        "#0 (redis-server+0x401010) <null>\n#1 (redis-server+0x40200f) <null>\n",
+        "leaf:2 aeMain:3",
+    ),
     "Go 1.19": Printed(
         "compile",
         "SIGQUIT: quit\nPC=0x401010 m=0 sigcode=0\n\ngoroutine 0 [idle]:\n"

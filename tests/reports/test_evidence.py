@@ -540,6 +540,7 @@ Aerospike: Nov 23 2026 08:00:01 GMT: frame {n}: {f.path}({f.function}+{f.plus:#x
 kamailio*: 0(4711) CRITICAL: <core> {f.function}[{f.address:#x}]
 Delphi JCL*: [{f.address:016X}] {f.name}.{f.function} + ${f.plus:X}
 Sybase*: pc: {f.address:#018x} {f.function}+{f.plus:#x}(0x1, 0x2)
+strace of C++:  > {f.path}(int app::{f.function}<int>(int, char)+0x1) [{f.offset:#x}]
 VxWorks*: {f.address:#018x} {f.function:<15}+{f.plus:#x}: next (1, 2)
 """
 
@@ -660,7 +661,26 @@ def stack_of_gdb(stack: tuple[Place, ...]) -> str:
 NOT_PLACED = {
     "Boost.Stacktrace": lines(lambda n, f: f"{n:>2}# {f.address:#018X} in {f.path}"),
     "Julia": TOOLS["Julia"][0],
+    # These print addresses within the calls: of valgrind, massif's file and DHAT's.
+    "massif": lines(lambda _, f: f"n1: 796000 {f.address - 1:#X}: ??? (in {f.path})"),
+    "DHAT": document(
+        lambda stack: {
+            "ftbl": [f"{each.address - 1:#X}: ??? (in {each.path})" for each in stack]
+        }
+    ),
 }
+
+
+def backward(stack: tuple[Place, ...]) -> str:
+    """What backward-cpp prints: the outermost frame first, a signal below it."""
+    each_line = [
+        f'#{at:<4} Object "{each.path}", at {each.address - (at > 0):#x}, in \n'
+        for at, each in enumerate(stack)
+    ]
+    return "Stack trace (most recent call last):\n" + "".join(reversed(each_line))
+
+
+NOT_PLACED["backward-cpp"] = backward
 IN_APP = [RIGHT[at] for at in (0, 1, 3, 4)]  # one call is too little to place libmid.so
 
 
@@ -672,11 +692,33 @@ def test_calls_tell_where_a_module_was_loaded(tool: str, built: Built) -> None:
         store=str(built.folder / "none"),
     )
     assert answers(report) == IN_APP
+    assert len(report.threads) == 1
+    originals = NOT_PLACED[tool](built.stack)
+    assert "".join(report.originals()) == originals
+    copy = report.with_records()
+    assert (str(copy), answers(copy)) == (str(report), IN_APP)
 
 
-def test_calls_tell_which_addresses_are_those_of_a_module(built: Built) -> None:
+def test_a_saved_counter_is_a_return_address(built: Built) -> None:
+    crash, caller, *_ = (each.address for each in built.stack)
+    state = f" rip = {crash:#x}; saved rip = {caller:#x}\n"
     report = gsym.symbolicate(
-        "".join(f"    @ {each.address:#018x}\n" for each in built.stack),
+        stack_of_gdb(built.stack) + state,
+        source=built.folder,
+        maps=built.maps,
+        store=str(built.folder / "none"),
+    )
+    assert answers(report)[: len(RIGHT)] == list(RIGHT)
+
+
+@pytest.mark.parametrize("into_calls", [0, 1, 2])  # 2: of GNAT for x86
+def test_calls_tell_which_addresses_are_those_of_a_module(
+    into_calls: int, built: Built
+) -> None:
+    crash, *others = (each.address for each in built.stack)
+    several = (crash, *(each - into_calls for each in others))
+    report = gsym.symbolicate(
+        "".join(f"    @ {each:#018x}\n" for each in several),
         module="app",
         source=built.folder,
         store=str(built.folder / "none"),
@@ -701,7 +743,7 @@ def test_each_process_of_a_log_has_its_own_load_addresses(
     assert answers(report) == 2 * expected
 
 
-@pytest.mark.parametrize("moved", [1, -1, 16, 0x800])
+@pytest.mark.parametrize("moved", [1, -3, 16, 0x800])
 def test_addresses_of_another_build_are_not_placed(moved: int, built: Built) -> None:
     other = tuple(each._replace(offset=each.offset + moved) for each in built.stack)
     report = gsym.symbolicate(

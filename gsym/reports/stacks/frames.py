@@ -97,7 +97,7 @@ _CHROMIUM = regex(
 # glog: `    @     0x55d2c7e3a1b5  main`, Abseil: `@ 0x55d2c7e3a1b5  1234  (unknown)`,
 # and before it `PC: @     0x55d2c7e3a1b5  (unknown)  raise`
 _GLOG_FRAME = (
-    rf"@\s+(?P<shown>{ADDRESS}  +(?:(?:\d+|\(unknown\))  )?(?P<symbol>\S(?:.*\S)?))\s*$"
+    rf"@\s+(?P<shown>{ADDRESS} +(?:(?:\d+|\(unknown\))  )?(?P<symbol>[^\s0].*?))\s*$"
 )
 _GLOG = regex(rf"^\s*{_GLOG_FRAME}")
 _GLOG_COUNTER = regex(rf"^PC: {_GLOG_FRAME}")
@@ -108,7 +108,7 @@ _BACKWARD = regex(
 )
 # strace -k, with offsets in files: ` > /opt/app(main+0x19) [0x1189]`
 _STRACE = regex(
-    r"^ > (?P<shown>(?P<module>/.+?)\((?:(?P<symbol>[^()\s+]+)\+(?P<plus>0x"
+    r"^ > (?P<shown>(?P<module>/.+?)\((?:(?P<symbol>\S.*?)\+(?P<plus>0x"
     rf"{HEX}))?\) \[{OFFSET}\])\s*$"
 )
 # `#1 0x55d1 in f (/opt/app+0x11a5) (BuildId: ab)`, `#0 f <null> (app+0x11a5)`

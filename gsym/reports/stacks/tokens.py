@@ -116,7 +116,8 @@ _ID = regex(
 _REST_OF_PATH = regex(r"(?=.*\w[/\\])(?: [^\s()\[\]<>=/\\][^\s()\[\]<>=]*)+\s*$")
 _HEX = r"(?:0[xX])?([0-9a-fA-F]{8}`[0-9a-fA-F]{8}|[0-9a-fA-F]{6,16})"
 _TO = r"[ \t]*(?:[-:/]|\.\.|to)[ \t]*"
-_RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|(?<=000)[ \t]+){_HEX}(?!\w)")
+_NO_SIZE = r"(?<![\w.])(?!(?!0[xX])\w+[ \t]+0[xX])"  # of `796000 0x4A4610B`
+_RANGE = regex(rf"{_NO_SIZE}{_HEX}(?:{_TO}|(?<=000)[ \t]+){_HEX}(?!\w)")
 _MAY_BE_RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|[ \t]+){_HEX}(?!\w)")
 _MODE = regex(r"(?<![\w-])[r-][w-][xs-][\w-]?[ \t]+(?:0x)?([0-9a-fA-F]{1,16})\s")
 _BEFORE = regex(r"([\w/]+)\)?(?!@)[ \t]*[:=]?[ \t]*[(\[<\"'@]*[ \t]*$")
@@ -136,7 +137,7 @@ _NO_NAME = regex(r"(?:\?+|<[\w ]+>|\((?:null|unknown)\)|\[unknown\]|n/a)$")
 _OF_MODULE = regex(r"[!`@]|:(?!:)")  # between a module and its function
 # `main.c:12`, and a time, after which the time zone is.
 _PLACE = regex(r":\d{1,9}(?:[.,]\d{1,9})?$")
-_IDENTIFIER = regex(r"[\w.$@~]+$")
+_IDENTIFIER = regex(r"[\w.$@~-]+$")
 _NAMED = regex(
     r"[\s:>)\]\"-]*(?:in |: |- |<)?(?P<name>[A-Za-z_~][^\s()<>\"'|;,{}]*"
     r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?)"
@@ -428,6 +429,8 @@ def _number(found: re.Match[str], text: str) -> Number:
     words = _WORDS.findall(rest)
     before = words and _BEFORE.match(text, len(rest) - len(words[-1]))
     word = before[1].lower() if before else ""
+    if word in _COUNTER and words[-2:-1] == ["saved"]:
+        word = "ra"
     value = int(digits, 16)
     return _new(Number, (*found.span(), value, is_marked, is_prefixed, word))
 
