@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CODE, TOP, LINK = 0x400000, 0x70000, 0x1234
 FUNCTIONS = frozenset({2})
 CALL = 0xE8
+NOP = bytes.fromhex("0f1f840000000000")  # of 8 bytes, so that few are followed
 PYELFTOOLS = "pyelftools/test"
 UNTOLD = {"_dl_runtime_resolve"}  # its information lacks what it stores
 
@@ -217,7 +218,9 @@ def test_the_code_before_an_address_is_followed_once() -> None:
 
     def memory(address: int, size: int) -> bytes:
         reads.append(address)
-        return b"\x55\xe8".ljust(size, b"\x90") if address == CODE else bytes(size)
+        return (
+            b"\x55\xe8".ljust(size, b"\x90") if address == CODE else (NOP * size)[:size]
+        )
 
     followed = FollowedCode(X86_64, memory)
     for depth in range(3):
