@@ -136,7 +136,8 @@ class LineReader:
                 own = places[shape]
                 self._find(block, shape, own[bisect_left(own, at) :])
             end = self._known.index(None, at)
-            is_first = not self._position and shape.is_by_position
+            is_numbered = end > at and self._known[at][2] >= 0
+            is_first = not (self._position or is_numbered) and shape.is_by_position
             if end > at and not (is_first or stack.is_over):
                 run = slice(at, end)
                 columns = zip(*self._known[run], strict=True)
@@ -266,36 +267,48 @@ class LineReader:
                     self._known[at] = found.pattern, row, -1
                 else:
                     self._texts.add(at)
-        elif shape.spans is not None:
-            self._find_formed(block, shape, asked, shape.spans)
+        else:
+            for (_, cuts), spans in zip(shape.frames, shape.spans, strict=False):
+                if asked:
+                    asked = self._find_formed(block, shape, asked, spans, cuts[0])
 
     def _find_formed(
-        self, block: Sequence[str], shape: Shape, asked: Sequence[int], spans: Spans
-    ) -> None:
-        """Find what lines are that forms describe."""
+        self,
+        block: Sequence[str],
+        shape: Shape,
+        asked: Sequence[int],
+        spans: Spans,
+        cut: Cut,
+    ) -> Sequence[int]:
+        """Find what lines are that a form describes; return those of later forms."""
         lines = [block[at] for at in asked]
         columns = self._repeated.columns(lines, shape, spans)
-        rows = columns.rows()
-        patterns: dict[int, tuple[LinePattern, int]] = {}
+        rows, column = columns.rows(), cut.ordinal_column
+        patterns: dict[int, LinePattern] = {}
         weak: dict[int, tuple[Cut, Reading]] = {}  # what may be of another tool
+        later: set[int] = set()
         for first, kind in columns.firsts():
-            for frame, cut in self._formed(lines[first], shape, 1):
+            for frame, found in self._formed(lines[first], shape, 1):
                 own = reading(frame._replace(text="", ordinal=-1), rows[first])
-                if own.frame.address or own.frame.plus:
+                if found is not cut:
+                    later.add(kind)
+                elif own.frame.address or own.frame.plus:
                     continue
-                if self._is_weak(frame, cut.form):
+                elif self._is_weak(frame, cut.form):
                     weak[kind] = cut, own
                 else:
-                    patterns[kind] = self._pattern(cut, own), shape.number_at(cut)
+                    patterns[kind] = self._pattern(cut, own)
         others: dict[int, tuple[Cut, Reading, Sequence[int]]] = {}
         for at, kind, row in zip(asked, columns.kinds, rows, strict=True):
             if kind in patterns:
-                pattern, number = patterns[kind]
-                self._known[at] = pattern, row, row[number] if number >= 0 else -1
+                ordinal = row[column] if column >= 0 else -1
+                self._known[at] = patterns[kind], row, ordinal
             elif kind in weak:
                 others[at] = *weak[kind], row
         if others and shape.may_have_others(self._chosen is not None):
             self._find_others(block, shape, others)
+        of_kinds = zip(asked, columns.kinds, strict=True)
+        return [at for at, kind in of_kinds if kind in later]
 
     def _find_others(
         self,
@@ -310,8 +323,7 @@ class LineReader:
             key = id(own), id(other)
             if key not in patterns:
                 patterns[key] = self._pattern(cut, own, other, len(row))
-            number = shape.number_at(cut)
-            ordinal = row[number] if number >= 0 else -1
+            ordinal = row[cut.ordinal_column] if cut.ordinal_column >= 0 else -1
             self._known[at] = patterns[key], (*row, *more), ordinal
 
     def _pattern(
@@ -393,7 +405,7 @@ class LineReader:
         if len(found) == 1 and self._is_weak(found[0][0], form):
             ((frame, cut),) = found
             found = [(self._with_others(frame, shape, lines, at), cut)]
-        shape.is_alike = shape.spans is not None
+        shape.is_alike = bool(shape.spans)
         end = 0
         if form.whole:
             self._position = 0

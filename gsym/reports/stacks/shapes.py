@@ -58,6 +58,7 @@ class Cut:
             first of a stack.
         is_by_position: Whether that is told by its place among frames, not by a number.
         digits: Those of the groups that are numbers, with their bases.
+        ordinal_column: The index of the number of the frame among these, or -1.
         is_alone: Whether more decides than these, and other groups.
     """
 
@@ -81,17 +82,19 @@ class Cut:
         self.module_of: Callable[[str], object] = itemgetter(
             *(self.named.values() or (_NOTHING,))
         )
-        bases = {"address": 16, "offset": 16, "number": form.radix}
+        bases = {"number": form.radix}
+        bases["offset" if "offset" in groups else "address"] = 16
         if "plus" in groups:
             bases["plus"] = 16 if groups["plus"][1:2] in {"x", "X"} else 10
         self.digits: dict[str, int] = {
             each: base for each, base in bases.items() if each in groups
         }
+        self.ordinal_column: int = 0 if "number" in self.digits else -1
         # A number of other digits than those of ASCII is none for the engine.
-        is_other = not all(groups[each].isascii() for each in self.digits)
-        is_other |= len(groups.get("plus", "")) > _MOST_DIGITS
-        is_other |= form.whole is not None or form.has_heading or "reason" in groups
-        self.is_alone: bool = is_other
+        is_alone = not all(groups[each].isascii() for each in self.digits)
+        is_alone |= len(groups.get("plus", "")) > _MOST_DIGITS
+        is_alone |= form.whole is not None or form.has_heading or "reason" in groups
+        self.is_alone: bool = is_alone
         self.modules: dict[object, int | None] = {}
         returns = form.returns
         self.is_return: bool | None = returns == "all"
@@ -127,14 +130,13 @@ class Shape:
         is_between: Whether it may be among the frames of a stack.
         is_answered: Whether it is a call that a tool has found in those around it.
         is_alike: Whether it may only be frames, which its numbers and words decide.
-        is_known: Whether a line of it was read by evidence.
     """
 
     images: Sequence[ImageForm] = ()
     frames: Sequence[tuple[FrameForm, Sequence[Cut]]] = ()
     headings: Sequence[HeadingForm] = ()
     is_interesting = has_bare = is_between = is_answered = False
-    is_alike = is_known = False
+    is_alike = False
 
     def __init__(self, line: str) -> None:
         self._removed: list[tuple[int, int]] = []  # places in the text, sizes
@@ -188,34 +190,28 @@ class Shape:
         return start + before, end + before + inside
 
     @cached_property
-    def spans(self) -> Spans | None:
-        """Places of all that forms find in its lines; None if each is read alone."""
+    def spans(self) -> Sequence[Spans]:
+        """Places of what each of its forms finds; none if each line is read alone."""
         cuts = [each for _, several in self.frames for each in several]
         is_alone = any(each.is_alone for each in cuts) or self.first.is_numbers
-        if is_alone or not cuts or len(cuts) != len(self.frames):
-            return None
-        digits: dict[tuple[int, int, int], bool] = {}  # whether it is an address
-        words: dict[tuple[int, int], None] = {}
-        for cut in cuts:
-            for name, base in cut.digits.items():
-                digits[(*self._bytes(cut.places[name]), base)] = name == "address"
-            several = (cut.places.get(each) for each in _WORDS)
-            words.update({self._bytes(each): None for each in several if each})
-        addresses = [at for at, each in enumerate(digits.values()) if each]
-        sums = [(at, at, back) for at in addresses for back in (0, 1)]
-        return Spans([*digits], [*words], sums)
+        if is_alone or len(cuts) != len(self.frames):
+            return ()
+        return [*map(self._spans, cuts)]
+
+    def _spans(self, cut: Cut) -> Spans:
+        places = cut.places
+        digits = [
+            (*self._bytes(places[name]), base) for name, base in cut.digits.items()
+        ]
+        words = [self._bytes(places[each]) for each in _WORDS if each in places]
+        address = [*cut.digits].index("address") if "address" in cut.digits else -1
+        sums = [(address, address, back) for back in (0, 1) if address >= 0]
+        return Spans(digits, words, sums)
 
     def may_have_others(self, is_chosen: bool) -> bool:
         """Whether evidence finds in each of its lines the same as in one of them."""
         is_written = is_chosen or self.first.is_written
         return is_written and bool(self.first.parts) and self.numbers.are_alone
-
-    def number_at(self, cut: Cut) -> int:
-        """The column of `spans` that has the number of frames; -1: none has."""
-        if self.spans is None or "number" not in cut.places:
-            return -1
-        place = *self._bytes(cut.places["number"]), cut.form.radix
-        return self.spans.digits.index(place)
 
     @cached_property
     def is_by_position(self) -> bool:
