@@ -26,7 +26,9 @@ enum {
     /* After the blob stands where the names of inlined calls are in it, as in index_source;
      * it has no other number of a string but its own name. */
     RECORD_HAS_NAMES = 128,
-    RECORD_BINDING_SHIFT = 8 /* the symbol_binding is in the highest bits */
+    /* A symbol has rows of these lines. */
+    RECORD_USED = 256,
+    RECORD_BINDING_SHIFT = 9 /* the symbol_binding is in the highest bits */
 };
 
 /* A function of the file.

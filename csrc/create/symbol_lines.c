@@ -20,6 +20,7 @@ typedef struct line_assigner {
     const gsym_function *decoded;
     uint32_t decoded_index;
     row_list rows; /* of the symbol */
+    bool is_head;  /* whether a function with lines begins behind it and ends with it */
     uint64_t visits_left, bytes_left;
 } line_assigner;
 
@@ -41,12 +42,18 @@ static bool put_gap(row_list *rows, uint64_t address) {
 }
 
 /* Append the decoded rows of the addresses from `start` to `last`. Addresses from `next` to
- * `start` have no rows, so a gap goes there. */
-static bool add_rows(line_assigner *assigner, uint64_t next, uint64_t start,
-                     uint64_t last) {
+ * `start` have no rows, so a gap goes there. The row that began before the lines is none of
+ * a head: GCC describes a patchable function from behind the NOPs before its entry. */
+static bool add_rows(line_assigner *assigner, const creator_record *lines, uint64_t next,
+                     uint64_t start, uint64_t last) {
+    gsym_function decoded = *assigner->decoded;
     if (assigner->rows.count > 0 && start > next && !put_gap(&assigner->rows, next))
         return false;
-    return creator_cut_rows(&assigner->rows, assigner->decoded, start, last);
+    if (assigner->is_head && decoded.row_count > lines->row_count) {
+        decoded.rows++;
+        decoded.row_count--;
+    }
+    return creator_cut_rows(&assigner->rows, &decoded, start, last);
 }
 
 /* List the rows of the addresses from `start` to `last`. */
@@ -67,8 +74,8 @@ static gsym_status gather(line_assigner *assigner, uint64_t start, uint64_t last
         if (lines->address > last) break;
         if (to < from) continue;
         GSYM_TRY(decode(assigner, index, error));
-        if (!add_rows(assigner, next, from, to)) return gsym_fail_memory(error);
-        lines->row_count = 0; /* the rows of used lines are not reported as left over */
+        if (!add_rows(assigner, lines, next, from, to)) return gsym_fail_memory(error);
+        lines->flags |= RECORD_USED;
         if (to == last) return GSYM_OK;
         next = to + 1;
     }
@@ -101,6 +108,19 @@ static gsym_status assign_lines(line_assigner *assigner, creator_record *record,
     return creator_store_blob(creator, out, record, error);
 }
 
+/* Whether a record behind another one has lines and ends where that one ends. */
+static bool is_head(line_assigner *assigner, size_t index, uint64_t last) {
+    const record_list *records = &assigner->creator->records;
+    for (size_t i = index + 1; i < records->count && assigner->visits_left > 0; ++i) {
+        const creator_record *other = &records->items[i];
+        if (other->address > last) break;
+        if (record_last(other) == last && record_is_rich(assigner->creator, other))
+            return other->address > records->items[index].address;
+        assigner->visits_left--;
+    }
+    return false;
+}
+
 /* Give lines to all records without any; those without a size extend to the next one. */
 static gsym_status assign_all_lines(line_assigner *assigner, gsym_error *error) {
     record_list *records = &assigner->creator->records;
@@ -115,6 +135,7 @@ static gsym_status assign_all_lines(line_assigner *assigner, gsym_error *error) 
             last = record_last(record);
         else if (i + 1 < records->count)
             last = records->items[i + 1].address - 1;
+        assigner->is_head = is_head(assigner, i, last);
         if (assigner->visits_left > 0)
             GSYM_TRY(assign_lines(assigner, record, last, error));
         else
@@ -139,7 +160,8 @@ gsym_status creator_assign_lines(gsym_creator *creator, gsym_error *error) {
     assigner.keys = keys;
     if (status == GSYM_OK) status = assign_all_lines(&assigner, error);
     for (size_t i = 0; i < lines->count; ++i)
-        creator->report.line_rows_unused += lines->items[i].row_count;
+        if ((lines->items[i].flags & RECORD_USED) == 0)
+            creator->report.line_rows_unused += lines->items[i].row_count;
     gsym_record_destroy(assigner.record);
     free(assigner.rows.items);
     free(keys);

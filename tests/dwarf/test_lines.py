@@ -882,6 +882,37 @@ def test_a_row_runs_on_into_a_symbol_but_not_into_padding(
 
 
 @pytest.mark.parametrize(
+    ("rows", "size", "line"),
+    [
+        ([], 0x10, None),
+        ([], 0x08, 5),  # the function is behind the symbol
+        ([], 0x18, 5),  # a symbol around it
+        ([(0x1010, 7)], 0x10, 7),  # which is not of the function before
+        ([(0x1050, 8)], 0x10, 8),
+    ],
+)
+def test_a_row_does_not_run_on_into_the_head_of_a_function(
+    rows: list[tuple[int, int]], size: int, line: int | None, tmp_path: Path
+) -> None:
+    """With -fpatchable-function-entry, the DIE of GCC begins behind the symbol."""
+    whole = unit(
+        function("f", 0x1000, 0x1010),
+        function("g", 0x1058, 0x1060),
+        version=4,
+        lines=lines(*sequence((0x1000, 5), *rows, (0x1058, 6), end=0x1080)),
+    )
+    image = program(whole, symbols=[Symbol("head", 0x1050, size)])
+    head = next(
+        each
+        for each in convert_bytes(tmp_path, image).functions
+        if each.start == 0x1050
+    )
+    assert [each.line for each in head.line_table or ()][:1] == [line][
+        : line is not None
+    ]
+
+
+@pytest.mark.parametrize(
     ("start", "end", "has_line"),
     [(0x1000, 0x1010, False), (0x1000, 0x1050, True), (0x2000, 0x2010, True)],
 )
