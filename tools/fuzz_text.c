@@ -221,7 +221,7 @@ static void answer_request(printer *this) {
 /* Read all bytes as lines of a report: twice, so that all keys are known. */
 static void read_lines(printer *this, const uint8_t *data, size_t size) {
     const gsym_line_digits digits[] = {{0, 9, 16}, {3, 8, 10}};
-    const gsym_line_sum sums[] = {{0, 0}, {0, 1}};
+    const gsym_line_sum sums[] = {{0, 0, 1}, {0, 1, 0}};
     const gsym_line_region regions[] = {{1, 0x1000, 0}, {0x2000, UINT64_MAX, 7}};
     const gsym_range words[] = {{2, 20}};
     uint64_t begins[ENTRIES + 1] = {0}, values[4 * ENTRIES];

@@ -219,7 +219,7 @@ class Reading(NamedTuple):
         return _new(StackFrame, fields)
 
     def as_other(self, before: int = 0) -> Reading:
-        """What a frame of a form may be instead; *before* the numbers are others."""
+        """A frame that a form may have instead; *before* are numbers of the form."""
         frame = self.frame._replace(
             is_guess=True, is_return=False, may_be_exact=False, may_return=False
         )

@@ -207,7 +207,7 @@ class LinkAddresses:
         return not [*self._without_code((address,))]
 
     def _without_code(self, addresses: Sequence[int]) -> Iterator[int]:
-        """Those of some addresses that no function has, nor ends before."""
+        """Select addresses that no function has, nor ends before."""
         several = zip(addresses, self.places(links_of(addresses)), strict=True)
         return (
             each for each, place in several if not place & (AFTER if each else FUNCTION)

@@ -345,7 +345,7 @@ class LineReader:
     def _meanings(
         self, block: Sequence[str], shape: Shape, asked: Sequence[int]
     ) -> list[tuple[int, Meaning | tuple[()], Sequence[int]]]:
-        """What lines mean by evidence, with their indexes and their numbers."""
+        """Meanings of lines by evidence, with their indexes and their numbers."""
         asked = self._alone(block, shape, asked)
         found, rows = self._repeated.meanings([block[at] for at in asked], shape)
         several = zip(asked, found, rows, strict=True)
