@@ -160,12 +160,12 @@ class _Reader:
         elif _CALLS.fullmatch(text) is not None:
             self._is_call = True
         elif sign and key in {"jump", "jcnd", "jfi", "jfn"}:
-            self._builder.lose("jumps")
+            self._builder.profile.lose("jumps")
         elif ":" in text:
             key, _, value = text.partition(":")
             self._head(key, value.strip())
         else:
-            self._builder.lose("lines that are not understood")
+            self._builder.profile.lose("lines that are not understood")
 
     def _head(self, key: str, value: str) -> None:
         if key == "positions":
@@ -314,7 +314,7 @@ class _Ways:
         found = [way for way in ways if any(way.shares)]
         found.sort(key=lambda way: way.shares, reverse=True)
         if len(found) > self._most:
-            self._builder.lose(_JOINED, len(found) - self._most)
+            self._builder.profile.lose(_JOINED, len(found) - self._most)
             others = [way.shares for way in (found[0], *found[self._most :])]
             shares = tuple(map(sum, zip(*others, strict=True)))
             found[0] = found[0]._replace(shares=shares)

@@ -235,7 +235,7 @@ class _Trace:
         self._processes: dict[_Id, str] = {}
         self._threads: dict[tuple[_Id, _Id], str] = {}
         self._indexes: dict[tuple[bool, _Id, _Id], int] = {}
-        self.lose = self._builder.lose
+        self.lose = self._builder.profile.lose
 
     def add(self, event: dict[str, Any], number: int) -> None:
         """Take one event."""

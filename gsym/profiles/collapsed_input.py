@@ -64,7 +64,7 @@ def read_collapsed(path: str, options: ProfileOptions) -> Profile:
         if text.startswith(COMMENT):
             reader.comment(text)
         elif text and not reader.add(text):
-            reader.builder.lose("lines that are no stack with a value")
+            reader.builder.profile.lose("lines that are no stack with a value")
         if reader.depth > MOST_FRAMES:
             raise FormatError(f"line {number} has more than {MOST_FRAMES} frames")
     scaled_values(reader.builder, reader.values)

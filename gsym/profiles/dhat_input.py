@@ -78,7 +78,7 @@ def read_dhat(path: str, options: ProfileOptions) -> Profile:
         values = (0 if each.value is None else int(each.number()) for each in nodes)
         builder.sample(builder.stack(stack), tuple(values), thread=thread)
         if place.get("acc").value is not None:
-            builder.lose("counts of accesses to each byte of blocks")
+            builder.profile.lose("counts of accesses to each byte of blocks")
     return builder.profile
 
 

@@ -139,7 +139,7 @@ class _Stretches:
         self._advance(time)
         names = self._waiting_names
         if not (self._waiting if name == 0 else names[name] or names[0]):
-            self._builder.lose("ends of durations without a begin")
+            self._builder.profile.lose("ends of durations without a begin")
             return
         at = len(self._waiting) - 1
         while name and self._waiting[at].name not in {0, name}:
@@ -151,7 +151,7 @@ class _Stretches:
     def finish(self, last: int) -> None:
         """The trace ends, and with it what still runs."""
         if self._waiting:
-            self._builder.lose(UNENDED, len(self._waiting))
+            self._builder.profile.lose(UNENDED, len(self._waiting))
         self._advance(last)
 
     def _advance(self, time: int) -> None:
@@ -172,7 +172,7 @@ class _Stretches:
         while stack[at] is not ended:  # no more steps than there are above it
             at -= 1
         del stack[at]
-        self._builder.lose(OVERLAPPING)
+        self._builder.profile.lose(OVERLAPPING)
         node = stack[at - 1].node if at else ROOT
         for each in stack[at:]:
             node = each.node = self._tree.child(node, each.location)

@@ -80,7 +80,7 @@ def read_fxt_samples(records: Iterable[Record]) -> Profile:
 
     Returns:
         Samples that count 1 each. Its losses have what could not be used: mappings of
-            modules that are not named, modules with the number of another one at that
+            modules that are not named, modules with the number of another at that
             time, mappings that are later than samples in them.
     """
     return _profile_of(records, model.ProfileBuilder(), _Samples)
@@ -160,7 +160,7 @@ class _Samples:
             if space is None:  # as with tables, those before any provider serve all
                 space = spaces.get((None, each.process))
             if space is None and each.process in processes:
-                self._builder.lose("samples in processes that only other providers map")
+                self._builder.profile.lose("samples in processes of other providers")
             find, time = (space or nothing).find, _time(each)
             found[number] = tuple([find(address, time) for address in each.frames])
         return found
@@ -221,7 +221,7 @@ class _AddressSpace:
             return found
         later = self._first.find(address)
         if later is not None:
-            self._builder.lose("mappings that are later than samples in them")
+            self._builder.profile.lose("mappings that are later than samples in them")
         return later
 
 
@@ -250,9 +250,9 @@ def _modules_of_mmaps(
         elif (known.name, known.build_id) != (record.name, record.build_id):
             modules[number] = record
             if is_ambiguous:  # mappings of this time may mean either of the two
-                builder.lose("modules with the number of another one at that time")
+                builder.profile.lose("modules with the number of another at that time")
     for indexes in waiting.values():
-        builder.lose("mappings of a module that is not named", len(indexes))
+        builder.profile.lose("mappings of a module that is not named", len(indexes))
     return [pair for pair in found if pair is not None]
 
 

@@ -157,7 +157,7 @@ class _Stacks:
             )
             self._names.setdefault(int(found["address"], 16), []).append(frame)
         elif line.strip() and not line.startswith("#"):
-            self.builder.lose("lines that are not understood")
+            self.builder.profile.lose("lines that are not understood")
 
     def finish(self, recorded: float) -> None:
         """Find the names and mappings of addresses, which the text has after these."""
@@ -337,7 +337,7 @@ def read_cpu_words(path: str, options: ProfileOptions) -> model.Profile:
         ]
         builder.sample(builder.stack(locations), (times, times * period))
     else:
-        builder.lose("ends of a profile that was not finished")
+        builder.profile.lose("ends of a profile that was not finished")
     profile = builder.profile
     profile.period, profile.period_type = period, _CPU
     maps = data[at * size :].decode("utf-8", "replace").splitlines()

@@ -400,7 +400,6 @@ class ProfileBuilder:
 
     def __init__(self, value_types: tuple[ValueType, ...] = (SAMPLES,)) -> None:
         self.profile: Profile = Profile(value_types)
-        self.lose = self.profile.lose
         self._mappings: dict[Mapping, int] = {}
         self._locations: dict[tuple[Any, ...], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
@@ -500,7 +499,7 @@ def scaled_values(builder: ProfileBuilder, rows: Sequence[Sequence[Any]]) -> Non
         rows = [[round(value) for value in row] for row in exact]
         lost = sum(map(ne, rows, exact))
         if lost:
-            builder.lose("values with more than nine decimals", lost)
+            builder.profile.lose("values with more than nine decimals", lost)
     whole = zip(profile.samples, rows, strict=True)
     profile.samples = [_new(Sample, (*s[:3], tuple(row), s[4])) for s, row in whole]
 

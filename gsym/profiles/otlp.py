@@ -309,7 +309,7 @@ class _Reader:
             profile.period = message.period
             profile.period_type = self._value_type(message.period_type)
         if message.original_payload:
-            self._builder.lose("original payloads")
+            self._builder.profile.lose("original payloads")
         known: dict[tuple[int, ...], tuple[int | None, tuple[Attribute, ...]]] = {}
         for sample in message.samples:
             key = tuple(sample.attribute_indices)
@@ -344,7 +344,7 @@ class _Reader:
         """Attributes whose values labels can have; others are counted."""
         for each in attributes:
             if each is None:
-                self._builder.lose("attributes that are lists")
+                self._builder.profile.lose("attributes that are lists")
             else:
                 yield each
 
@@ -374,7 +374,7 @@ class _Reader:
             return zip(values, times, strict=True)
         if values in ([], [1]):  # the eBPF profiler once wrote a single 1
             return [(1, time) for time in times]
-        self._builder.lose("times without a value of their own", len(times))
+        self._builder.profile.lose("times without a value of their own", len(times))
         return [(sum(values), None)]
 
 

@@ -695,7 +695,7 @@ class _DataReader(PerfReader):
         if not self.counts:
             raise FormatError("no perf sample found")
         for kind, count in self._file.losses.items():
-            self.builder.lose(kind, count)
+            self.builder.profile.lose(kind, count)
         kinds = self._file.counts()
         times: Sequence[int | None] = self._times
         if UNKNOWN in times:

@@ -96,7 +96,7 @@ class ModulePlaces:
         if len(loaded) < MOST_MAPPINGS:
             loaded.add(mapping)
         else:
-            self._builder.lose("mappings beyond those that a process can have")
+            self._builder.profile.lose("mappings beyond those that a process can have")
 
     def begin(self, process: int, parent: int | None) -> None:
         """A new process has the mappings of its parent, or none.
@@ -118,7 +118,7 @@ class ModulePlaces:
             self._copied += len(loaded)
             is_copied = self._copied <= _MOST_COPIED
             if not is_copied:
-                self._builder.lose("mappings that processes inherit")
+                self._builder.profile.lose("mappings that processes inherit")
             loaded = self._loaded[process] = loaded.copy() if is_copied else _Loaded()
         return loaded
 

@@ -431,9 +431,9 @@ def profile_of_lines(
         raise FormatError("no perf sample found")
     if unknown.count:
         kind = f"unrecognized lines, the first is line {unknown.first}"
-        reader.builder.lose(kind, unknown.count)
+        reader.builder.profile.lose(kind, unknown.count)
     if unknown.others:
-        reader.builder.lose("other fields of samples", unknown.others)
+        reader.builder.profile.lose("other fields of samples", unknown.others)
     return reader.profile()
 
 

@@ -194,7 +194,7 @@ def profile_of(message: Any, *, return_addresses: bool = False) -> Profile:
     profile = builder.profile
     for kept in ("drop_frames", "keep_frames"):
         if getattr(message, kept):
-            builder.lose(kept)
+            builder.profile.lose(kept)
     places = Places(message, profile)
     reader = _SampleReader(message, places, builder)
     if return_addresses:
@@ -266,7 +266,7 @@ class _SampleReader:
         if not text:
             return read(key), number, read(unit)
         if number:
-            self._builder.lose("numbers of labels that have a text")
+            self._builder.profile.lose("numbers of labels that have a text")
         return read(key), read(text), ""
 
     def _thread(self, labels: list[tuple[str, str | int, str]]) -> int | None:

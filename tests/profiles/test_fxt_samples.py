@@ -88,7 +88,7 @@ def test_unusable_records_are_counted() -> None:
         [MODULE, MODULE, second, MMAP._replace(module_id=9), MMAP, SAMPLE]
     )
     assert profile.losses == {
-        "modules with the number of another one at that time": 1,
+        "modules with the number of another at that time": 1,
         "mappings of a module that is not named": 1,
     }
     assert profile.mappings[0].build_id == "02" * 20
@@ -135,7 +135,7 @@ def test_modules_of_another_provider_are_not_used() -> None:
     assert [each.process_name for each in threads] == ["app", "other app"]
     records = [*of_provider(1, MODULE, MMAP), *of_provider(2, SAMPLE)]
     assert modules_of(records) == [""]
-    kind = "samples in processes that only other providers map"
+    kind = "samples in processes of other providers"
     assert read_fxt_samples(records).losses == {kind: 1}
 
 
