@@ -143,8 +143,8 @@ class BatchJob:
                 known = json.load(file)
         except FileNotFoundError:
             # A run that was killed here leaves a temporary file.
-            own = (_LOCK, f".{MANIFEST}.")
-            if not all(name.startswith(own) for name in os.listdir(self._output)):
+            leftovers = (_LOCK, f".{MANIFEST}.")
+            if not all(name.startswith(leftovers) for name in os.listdir(self._output)):
                 reason = "the folder is not empty, and not of `gsym batch`"
                 raise GsymError(reason, path=self._output) from None
         except ValueError:

@@ -133,8 +133,8 @@ class AddressRows:
         ends = pa.compute.cumulative_sum_checked(self._lengths)
         self._lists = pa.concat_arrays([pa.array([0], pa.int32()), ends])
         # Not of *lists*, of which a null may have items.
-        own = pa.ListArray.from_arrays(self._lists, lists.flatten())
-        self._parents = pa.compute.list_parent_indices(own)
+        valid = pa.ListArray.from_arrays(self._lists, lists.flatten())
+        self._parents = pa.compute.list_parent_indices(valid)
 
     def _of_rows(self, column: Column, name: str) -> Column:
         """A column of values for rows or for addresses, by address."""

@@ -281,8 +281,8 @@ def _ask(rows: AddressRows, modules: Finding, known: Known) -> tuple[Any, _Outco
             reason = known.reasons.setdefault(outcome.reason, following)
             check(lib.gsym_bulk_miss(bulk, number, reason, error), error)
         else:
-            own = known.modules.setdefault(value, len(known.modules))
-            status = lib.gsym_bulk_look_up(bulk, number, own, image, error)
+            module = known.modules.setdefault(value, len(known.modules))
+            status = lib.gsym_bulk_look_up(bulk, number, module, image, error)
             check(status, error, path)
             if image != ffi.NULL and lib.gsym_bulk_damaged(bulk, damaged):
                 note(value, found.reader, int(damaged[0]))

@@ -128,10 +128,10 @@ def _find_symbols(
     binary: ObjectFile, dwarf: ObjectFile
 ) -> tuple[tuple[ObjectFile, ...], ObjectFile | None, str]:
     """The longer symbol table of both; without one, the MiniDebugInfo of the binary."""
-    own = binary.symbol_table_size
-    if dwarf is not binary and dwarf.symbol_table_size > own:
+    size = binary.symbol_table_size
+    if dwarf is not binary and dwarf.symbol_table_size > size:
         return (dwarf,), None, ""
-    if own or not binary.has_section(b".gnu_debugdata"):
+    if size or not binary.has_section(b".gnu_debugdata"):
         return (binary,), None, ""
     from gsym.conversion.companions.elf import open_mini_debug_info
 

@@ -122,7 +122,7 @@ def identify(
         from gsym.engine.native import uuid_bytes
 
         wanted = uuid_bytes(uuid)
-    said = (lambda own: key_of_uuid(wanted, "little", own)) if wanted else None
+    said = (lambda key: key_of_uuid(wanted, "little", key)) if wanted else None
     return identify_fitting(path_of("path", path), said)
 
 
@@ -134,10 +134,10 @@ def identify_fitting(path: str, said: Saying | None) -> ModuleKey:
     if file.kind == "pdb":
         from gsym.containers.pdb_file import PdbFile
 
-        own = pdb_identity(PdbFile(file.data, path))
-        if said is not None and (fit := compare(own, said(own))).is_refused:
+        key = pdb_identity(PdbFile(file.data, path))
+        if said is not None and (fit := compare(key, said(key))).is_refused:
             raise UuidMismatchError(fit.reason, path=path)
-        return own
+        return key
     binary, fit = open_fitting(file, said)
     with binary:
         if fit.outcome == UNKNOWN and said is not None and has_id(said(NO_KEY)):
@@ -218,15 +218,15 @@ def compare_binary(
 
     The code is read only where the file has a hash of it and it can change the result.
     """
-    own = key_of_binary(binary)
-    module = said(own)
-    best = compare(own._replace(code_hash=module.code_hash), module)
+    key = key_of_binary(binary)
+    module = said(key)
+    best = compare(key._replace(code_hash=module.code_hash), module)
     if best.is_refused or not module.code_hash:
         return best
     code_hash = hash_of_code(binary.code()) if hash_code is None else hash_code()
     if code_hash == module.code_hash:
         return best
-    return compare(own._replace(code_hash=code_hash), module)
+    return compare(key._replace(code_hash=code_hash), module)
 
 
 def key_of_binary(binary: ObjectFile) -> ModuleKey:

@@ -66,8 +66,8 @@ def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> Inpu
         return given
     if not isinstance(given, (str, os.PathLike)):
         data = _bytes_of(given)
-        own = getattr(given, "name", None)  # of a pipe it is a number
-        path = own if isinstance(own, str) else NO_NAME
+        filename = getattr(given, "name", None)  # of a pipe it is a number
+        path = filename if isinstance(filename, str) else NO_NAME
         if name is not None:
             path = path_of("name", name)
         if not data:

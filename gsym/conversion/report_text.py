@@ -121,8 +121,8 @@ def _escape(path: str) -> str:
 
 def _escape_target(path: str) -> str:
     """*path* before the colon, where `%` would make a pattern of the rule."""
-    own = path.rstrip("\\")
-    return _escape(own).replace("%", "\\%") + 2 * path[len(own) :]
+    stripped = path.rstrip("\\")
+    return _escape(stripped).replace("%", "\\%") + 2 * path[len(stripped) :]
 
 
 class Failure(NamedTuple):

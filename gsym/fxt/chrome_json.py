@@ -253,8 +253,8 @@ class ChromeJson:
         for event in self._events.values(self._arranged):
             self._link(event)
             made = event.copy()
-            for own in (_END, _NUMBER):
-                made.pop(own, None)
+            for key in (_END, _NUMBER):
+                made.pop(key, None)
             if made.get("args", made) is None:
                 del made["args"]
             yield made
@@ -277,9 +277,9 @@ class ChromeJson:
         threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
         for event in events:
             threads.setdefault((event["pid"], event["tid"]), []).append(event)
-        for thread, own in threads.items():
+        for thread, of_thread in threads.items():
             begins = self._durations.setdefault(thread, [])
-            moment = _Moment(own)
+            moment = _Moment(of_thread)
             made += moment.early
             while moment.ends or moment.complete_ends:
                 made += self._end(begins, moment)

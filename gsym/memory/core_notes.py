@@ -148,11 +148,11 @@ class CoreNotes:
     def reason(self) -> str:
         """Reason why the program ended, or ""."""
         if self.signal and self._cause is not None:
-            own = {each.number for each in self.threads}
+            pids = {each.number for each in self.threads}
             if self._process:
-                own.add(self._process)
+                pids.add(self._process)
             return describe(
-                *(self._cause._replace(signal=self.signal), own, self._system.signals)
+                *(self._cause._replace(signal=self.signal), pids, self._system.signals)
             )
         return self._system.signals.name(self.signal) if self.signal else ""
 

@@ -232,10 +232,10 @@ class Kernel(LoadedSymbols):
             try:
                 file = inflate_file(path, mkdtemp(dir=self._temporary.name))
                 with open_slice(file) as binary:
-                    own, sections = binary.uuid.hex(), binary.placements
+                    found_id, sections = binary.uuid.hex(), binary.placements
             except (GsymError, OSError, ValueError):
                 continue
-            if not _may_be(build_id, own):
+            if not _may_be(build_id, found_id):
                 continue
             module = module_of_build_id(part.name, build_id)
             self.modules[number] = module._replace(path=file)

@@ -101,10 +101,10 @@ class Loaded(Regions):
 
     def set_regions(self, regions: Iterable[Region]) -> None:
         """Set the regions of all modules; where two overlap, the first one stays."""
-        several = sorted(regions, key=lambda region: region.start)
+        ordered = sorted(regions, key=lambda region: region.start)
         self.clear()
         end = 0
-        for each in several:
+        for each in ordered:
             start = max(each.start, end)
             if start < each.end:
                 self.add(each.at(start))

@@ -27,10 +27,10 @@ class Region(NamedTuple):
 
     def at(self, address: int) -> Region:
         """The part that starts at an address in it."""
-        start, end, module, offset, own = self[:5]
+        start, end, module, offset, link_address = self[:5]
         by = address - start
         # In the order of the fields, since there are many.
-        place = end, module, offset + by, (own + by) & UINT64_MAX
+        place = end, module, offset + by, (link_address + by) & UINT64_MAX
         return tuple.__new__(Region, (address, *place, *self[5:]))
 
 

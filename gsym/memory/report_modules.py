@@ -64,8 +64,8 @@ class ReportModules:
     ) -> None:
         is_one = isinstance(source, (str, bytes, os.PathLike)) or _is_store(source)
         given: Any = (source,) if is_one else source
-        several = items_of("source", given, _SOURCES)
-        sources = [_path_of("source", each) for each in several]
+        items = items_of("source", given, _SOURCES)
+        sources = [_path_of("source", each) for each in items]
         local = [each for each in sources if os.path.exists(each)]
         places: list[Place] = [
             Folder(each) if os.path.isdir(each) else named_file(each) for each in local

@@ -137,13 +137,13 @@ def read_freebsd_cause(data: bytes | memoryview, order: str) -> Cause | None:
     return None if code is None else Cause(signal, code, address, sender)
 
 
-def describe(cause: Cause, own: Container[int] = (), signals: Signals = LINUX) -> str:
+def describe(cause: Cause, pids: Container[int] = (), signals: Signals = LINUX) -> str:
     """The cause in words."""
     signal, code, address, sender = cause
     name = signals.name(signal)
     if code == _BY_TIMER:
         return f"{name} of a timer"
-    if code <= 0 and sender in own:
+    if code <= 0 and sender in pids:
         # What abort and raise do.
         return name if name == "SIGABRT" else f"{name} sent by the program itself"
     if code <= 0:

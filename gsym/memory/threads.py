@@ -79,8 +79,8 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
             stack.add_text(after)
         if walked.left_out:
             shown = len(walked.frames)
-            several = f"{shown} of the {shown + walked.left_out:,} frames"
-            stack.add_note(f"Only {several} of a thread are shown.")
+            counts = f"{shown} of the {shown + walked.left_out:,} frames"
+            stack.add_note(f"Only {counts} of a thread are shown.")
         if walked.end:
             stack.add_text(f"The stack is cut here: {walked.end}.\n")
     return loaded.finish(stack, dump.form)

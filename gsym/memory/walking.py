@@ -273,10 +273,10 @@ class Walker:
         It may be where no other code is: on the stack.
         """
         if pc not in self._trampolines:
-            several = self.machine.trampolines
-            size = max((len(each.code) for each in several), default=0)
+            trampolines = self.machine.trampolines
+            size = max((len(each.code) for each in trampolines), default=0)
             code = self.memory(pc, size)
-            found = (each for each in several if code.startswith(each.code))
+            found = (each for each in trampolines if code.startswith(each.code))
             self._trampolines[pc] = next(found, None)
         return self._trampolines[pc]
 

@@ -429,8 +429,8 @@ def _offered(
     # Of two programs of one id and the same code, each has its own names.
     name = entry.identity.debug_file
     stored = {name, entry.identity.code_file} - {""}
-    own = map(os.path.basename, (path, os.path.realpath(path)))
-    if binary.has_dwarf and stored and stored.isdisjoint(own):
+    names = map(os.path.basename, (path, os.path.realpath(path)))
+    if binary.has_dwarf and stored and stored.isdisjoint(names):
         notes.append(f"{origin}, is not used: it is called {name}")
     elif (reader := _open_candidate(entry.path, search, notes)) is not None:
         # The store may know more than the file says.

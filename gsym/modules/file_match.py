@@ -77,15 +77,15 @@ def _best_module(
     path: str, wanted: ModuleKey
 ) -> tuple[Comparison, ModuleKey, str | None]:
     """Module in a file that fits best."""
-    several = [
+    candidates = [
         (compare(wanted, each.identity), each.identity, each.architecture)
         for each in modules_in(path, wanted, with_code=bool(wanted.code_hash))
     ]
-    if not several:
+    if not candidates:
         raise FormatError("no module in it", path=path)
-    outcomes = {each[0].outcome for each in several}
+    outcomes = {each[0].outcome for each in candidates}
     best = next(filter(outcomes.__contains__, OUTCOMES))
-    equal = [each for each in several if each[0].outcome == best]
+    equal = [each for each in candidates if each[0].outcome == best]
     chosen = [each for each in equal if each[1].architecture == wanted.architecture]
     for found in equal, chosen:
         if len(found) == 1:

@@ -203,12 +203,12 @@ class Resolver:
             entry = self.store.get(key)
         stored = stored_binaries(entry, kind)
         yield from stored
-        several = None
+        ambiguity = None
         try:
             for path in self.local_files(key):
                 yield FoundFile(path, path)
         except errors.AmbiguousModuleError as error:
-            several = error
+            ambiguity = error
         if not keeps or len(stored) < _ENOUGH:
             if keeps:
                 self.resolve(key)  # or what has only code would be all that is stored
@@ -216,8 +216,8 @@ class Resolver:
                 known = {} if entry is None else entry.originals
                 for found in self._elsewhere(key, kind, known, folder, fetches=fetches):
                     yield from self._kept(key, found) if keeps else (found,)
-        if several is not None:
-            raise several
+        if ambiguity is not None:
+            raise ambiguity
 
     def _elsewhere(
         self,

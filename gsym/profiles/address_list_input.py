@@ -34,9 +34,9 @@ def read_addresses(path: str, options: ProfileOptions) -> Profile:
     """
     builder = ProfileBuilder()
     whole = Mapping(0, UINT64_MAX, 0)
-    own, build_id = None, options.build_id.lower()
+    default, build_id = None, options.build_id.lower()
     if build_id:
-        own = whole._replace(path=options.module, build_id=build_id)
+        default = whole._replace(path=options.module, build_id=build_id)
 
     @cache
     def mapping_at(module: str) -> Mapping:
@@ -49,7 +49,7 @@ def read_addresses(path: str, options: ProfileOptions) -> Profile:
         if not text or text.startswith("#"):
             continue
         if found := ADDRESS.fullmatch(text):
-            mapping = own
+            mapping = default
         elif found := ID_ADDRESS.fullmatch(text):
             mapping = whole._replace(build_id=found["build_id"].lower())
         elif found := MODULE_OFFSET.fullmatch(text):

@@ -268,13 +268,13 @@ class _Trace:
         elif self._duration_count:
             self.lose(_SAMPLED, self._duration_count)
         threads = builder.profile.threads
-        for (is_sampled, process, own), index in self._indexes.items():
+        for (is_sampled, process, tid), index in self._indexes.items():
             if is_sampled == (builder is self._sampled):
                 threads[index] = model.Thread(
                     process if isinstance(process, int) else None,
-                    own if isinstance(own, int) else None,
+                    tid if isinstance(tid, int) else None,
                     self._processes.get(process) or _name_of(process),
-                    self._threads.get((process, own)) or _name_of(own),
+                    self._threads.get((process, tid)) or _name_of(tid),
                 )
         builder.profile.losses = self._builder.profile.losses
         return builder.profile
@@ -311,8 +311,8 @@ class _Trace:
 
     def _add_v8(self, data: Node, event: dict[str, Any]) -> None:
         """Keep a part of a profile: those of several threads come in any order."""
-        name, own = text_of(event.get("name")), str(event.get("id"))[:64]
-        key = _ids(event)[0], f"{_WHOLE} {len(self._v8)}" if name == _WHOLE else own
+        name, id_ = text_of(event.get("name")), str(event.get("id"))[:64]
+        key = _ids(event)[0], f"{_WHOLE} {len(self._v8)}" if name == _WHOLE else id_
         piece = number_of(event.get("ts")) or 0, name != "ProfileChunk", event, data
         self._v8.setdefault(key, []).append(piece)
 

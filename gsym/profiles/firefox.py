@@ -403,7 +403,7 @@ def _tables(thread: Node, shared: Node) -> dict[str, Node]:
     """The tables of a thread by their names, its own ones or shared ones."""
     found = {name: thread.get(name) for name in (_TEXTS, *_COLUMNS_READ)}
     if shared.value is not None:
-        missing = [name for name, own in found.items() if own.value is None]
+        missing = [name for name, table in found.items() if table.value is None]
         found |= {name: shared.get(name) for name in missing}
     return found
 

@@ -99,8 +99,8 @@ class Mapping(NamedTuple):
 def module_key(mapping: Mapping) -> ModuleKey:
     """The module of a mapping, with all that the profile knows of it."""
     code_file, code_id = base_name(mapping.path), mapping.build_id.upper()
-    own = ModuleKey(code_file=code_file, code_id=code_id, path=mapping.path)
-    return completed(mapping.module, own)
+    named = ModuleKey(code_file=code_file, code_id=code_id, path=mapping.path)
+    return completed(mapping.module, named)
 
 
 def read_module_id(text: str) -> tuple[str, ModuleKey]:

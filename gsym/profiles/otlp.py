@@ -314,8 +314,8 @@ class _Reader:
         for sample in message.samples:
             key = tuple(sample.attribute_indices)
             if key not in known:
-                own = self._known(map(self._dictionary.attribute, key))
-                known[key] = self._split((*shared, *own))
+                attributes = self._known(map(self._dictionary.attribute, key))
+                known[key] = self._split((*shared, *attributes))
             thread, labels = known[key]
             labels += self._dictionary.link(sample.link_index)
             stack = self._dictionary.stack(sample.stack_index)

@@ -256,9 +256,9 @@ def _read_message(data: bytes, _order: str) -> _Read:
     numbers, texts = _fields(data)
     symbols = []
     for symbol in texts.get(_SYMBOL, ()):
-        own, names = _fields(symbol)
-        start, name = own.get(1, 0), names.get(3, (b"",))[-1]
-        end = start + own.get(2, 0)
+        fields, names = _fields(symbol)
+        start, name = fields.get(1, 0), names.get(3, (b"",))[-1]
+        end = start + fields.get(2, 0)
         symbols.append((start, end, name.decode("utf-8", "replace")))
     path = texts.get(_PATH, (b"",))[-1].decode("utf-8", "replace")
     kind, place = numbers.get(_TYPE, 0), 0

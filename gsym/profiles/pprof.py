@@ -270,9 +270,9 @@ class _SampleReader:
         return read(key), read(text), ""
 
     def _thread(self, labels: list[tuple[str, str | int, str]]) -> int | None:
-        process, own = _pop(labels, PID, int), _pop(labels, TID, int)
+        process, thread_id = _pop(labels, PID, int), _pop(labels, TID, int)
         numbers = (
-            None if each is None else each & UINT64_MAX for each in (process, own)
+            None if each is None else each & UINT64_MAX for each in (process, thread_id)
         )
         names = _pop(labels, COMM, str) or "", _pop(labels, THREAD_COMM, str) or ""
         thread = model.Thread._make((*numbers, *names))

@@ -129,8 +129,8 @@ def _take(
             if not is_better or not (is_sure or _are_of_one_function(frames, named)):
                 continue
             is_named_only = False
-        own = address, mapping, is_return, frames, reason, is_named_only, ""
-        locations[index] = _new(Location, own)
+        fields = address, mapping, is_return, frames, reason, is_named_only, ""
+        locations[index] = _new(Location, fields)
         has_any = has_any or bool(frames)
     return has_any
 
@@ -172,12 +172,12 @@ def _set_debug_id(
     if wanted.debug_id or module.reader is None:
         return
     entry = module.entry
-    own = entry.identity if entry else module.reader.module_like(wanted)
-    if not own.debug_id or compare(wanted, own).outcome not in {SAME, PART}:
+    identity = entry.identity if entry else module.reader.module_like(wanted)
+    if not identity.debug_id or compare(wanted, identity).outcome not in {SAME, PART}:
         return
     for index in mappings:
         mapping = profile.mappings[index]
-        known = mapping.module._replace(debug_id=own.debug_id)
+        known = mapping.module._replace(debug_id=identity.debug_id)
         profile.mappings[index] = mapping._replace(module=known)
 
 

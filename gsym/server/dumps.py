@@ -107,7 +107,7 @@ def read_dump(
             "files": files,
             "most_inflated": most_inflated,
         }
-        known = {each: None for several in files.values() for each in several}
+        known = {each: None for paths in files.values() for each in paths}
         there = [os.path.realpath(each) for each in known if os.path.isfile(each)]
         found = run_confined(
             *("dump", order, folder, limits),

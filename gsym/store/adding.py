@@ -285,9 +285,9 @@ def _complete(
 def _contradiction(known: ModuleKey, found: ModuleKey) -> str:
     """Difference between the stated module and that of the file; else ""."""
     for name in ("os", "architecture"):
-        stated, own = getattr(known, name), getattr(found, name)
-        if stated and own and stated.lower() != own.lower():
-            return f"its {name} is {own}, not {stated}"
+        stated, actual = getattr(known, name), getattr(found, name)
+        if stated and actual and stated.lower() != actual.lower():
+            return f"its {name} is {actual}, not {stated}"
     # Also alone: a debug id that fits does not excuse another code id.
     image = known._replace(debug_id="")
     for result in (compare(known, found), compare(image, found._replace(debug_id=""))):

@@ -76,11 +76,11 @@ def _checked(module: ModuleFile) -> ModuleFile:
         raise UnsupportedError(reason, path=module.path)
     if module.kind != "gsym":
         return module
-    own = module.identity
-    if len(f"{own.os} {own.architecture}".split()) > _WORDS:
+    key = module.identity
+    if len(f"{key.os} {key.architecture}".split()) > _WORDS:
         reason = "invalid operating system or architecture"
         raise FormatError(reason, path=module.path)
-    named = own._replace(
-        debug_file=bare_name(own.debug_file), code_file=bare_name(own.code_file)
+    named = key._replace(
+        debug_file=bare_name(key.debug_file), code_file=bare_name(key.code_file)
     )
     return module._replace(identity=named)

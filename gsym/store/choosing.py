@@ -59,10 +59,10 @@ def fitting_files(
     if len(best) <= 1 or difference(best, with_code) is None:
         return ordered
     named = {path: module for path, module in best if is_named(module, key)}
-    several = difference(named.items() if named else best, with_code)
-    if several is None:
+    ambiguity = difference(named.items() if named else best, with_code)
+    if ambiguity is None:
         return [each for each in ordered if each.path in named]
-    first, second, reason = several
+    first, second, reason = ambiguity
     raise AmbiguousModuleError(
         f"several modules have this id: {first} and {second} ({reason})"
     )
@@ -100,9 +100,9 @@ def chosen(key: ModuleKey, modules: Iterable[Entry]) -> Entry | None:
     Raises:
         AmbiguousModuleError: Several are left.
     """
-    several = [(each, each.compare(key).outcome) for each in modules]
+    outcomes = [(each, each.compare(key).outcome) for each in modules]
     for outcome in OUTCOMES[:-1]:
-        found = [each for each, its_outcome in several if its_outcome == outcome]
+        found = [each for each, its_outcome in outcomes if its_outcome == outcome]
         # Those of another or no known code are equal by their ids alone.
         code = key.code_hash or None
         found = [each for each in found if each.identity.code_hash == code] or found

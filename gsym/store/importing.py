@@ -178,11 +178,11 @@ def import_all(
                 note(item)
             return found
 
-        own = store.path + os.sep
+        inside = store.path + os.sep
         items = (
             item
             for item in place.items()
-            if not os.path.join(place.name, item.path).startswith(own)
+            if not os.path.join(place.name, item.path).startswith(inside)
         )
         for _, outcomes in in_parallel(work, items, jobs):
             yield from outcomes

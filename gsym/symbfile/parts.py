@@ -84,9 +84,9 @@ def remove_parts(target: str, first: int) -> list[str]:
 
 def is_part_of(path: str, target: str) -> bool:
     """Whether *path* has the name of a part of *target*."""
-    own, whole = os.path.realpath(path), os.path.realpath(target)
-    number = own.removeprefix(f"{whole}-")
-    return number != own and number.isascii() and number.isdigit()
+    part, whole = os.path.realpath(path), os.path.realpath(target)
+    number = part.removeprefix(f"{whole}-")
+    return number != part and number.isascii() and number.isdigit()
 
 
 def _part_path(target: str, number: int) -> str:

@@ -168,7 +168,7 @@ class CompactUnwind(KeptRows):
         end, *_ = _INDEX.unpack_from(data, index + (number + 1) * _INDEX.size)
         if version != 1 or not page or place >= end:
             raise IndexError
-        kind, entries, of_page, encodings, several = _PAGE.unpack_from(data, page)
+        kind, entries, of_page, encodings, limit = _PAGE.unpack_from(data, page)
         entries += page
         if kind == _REGULAR:
             at = self._last(entries, of_page, _ENTRY, place)
@@ -180,7 +180,7 @@ class CompactUnwind(KeptRows):
         chosen = entry >> 24
         table = common if chosen < count else page + encodings
         chosen -= 0 if chosen < count else count
-        if table != common and chosen >= several:
+        if table != common and chosen >= limit:
             raise IndexError
         (encoding,) = _WORD.unpack_from(data, table + chosen * _WORD.size)
         return first + (entry & _OFFSET), encoding

@@ -86,10 +86,10 @@ def _remaining(function: _Function, inside: int) -> list[_Undo]:
     return function.prologue[max(len(function.prologue) - done, 0) :]
 
 
-def _joined(several: list[_Undo]) -> Iterator[_Undo]:
+def _joined(operations: list[_Undo]) -> Iterator[_Undo]:
     """The operations, with registers for those that follow others."""
     waiting = 0
-    for each in several:
+    for each in operations:
         if each.follows:
             waiting += 1
             continue

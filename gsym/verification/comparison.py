@@ -120,12 +120,12 @@ class Comparer:
         fit, header = self._reference.fit, reader.header
         converted = self._reference.converted
         known = header if converted is None else converted.header
-        said, own = (
+        said, expected = (
             ModuleKey(code_id=each.hex(), os="Linux")
             for each in (header.uuid, known.uuid)
         )
-        if own.code_id and compare(own, said).outcome not in {SAME, PART}:
-            yield Difference(0, "UUID", own.code_id, said.code_id or NOTHING)
+        if expected.code_id and compare(expected, said).outcome not in {SAME, PART}:
+            yield Difference(0, "UUID", expected.code_id, said.code_id or NOTHING)
         elif fit.is_refused:
             other = f"another build ({fit.reason})"
             yield Difference(0, "module", "one build", other)

@@ -192,8 +192,8 @@ def open_reference(  # noqa: PLR0913 - independent keywords
             notes = (*filter(None, [missing]), *found.notes, *unread)
         elif kind in {"pdb", "breakpad"}:
             if kind == "pdb":
-                own = pdb_identity(PdbFile(data, file.path))
-                fit = compare(own, said(own))
+                identity = pdb_identity(PdbFile(data, file.path))
+                fit = compare(identity, said(identity))
         else:
             refuse(kind, file.path, NOT_COMPARED)
         if fit.reason and not fit.is_refused:

@@ -127,11 +127,11 @@ def fitting_sources(
     return SourceFiles(kept, tuple(kept_links), too_large)
 
 
-def merged_sources(several: Iterable[SourceFiles]) -> SourceFiles:
+def merged_sources(parts: Iterable[SourceFiles]) -> SourceFiles:
     """The source files of all; of one path those of the first that has it."""
     texts: list[Any] = []
     links: dict[tuple[str, bytes], None] = {}
-    for each in several:
+    for each in parts:
         texts.append(each.texts)
         links |= dict.fromkeys(each.links)
     fitting = fitting_sources({}, links)

@@ -81,8 +81,8 @@ class Addresses:
         found = []
         for reader, address in places:
             is_own = reader is module.reader
-            own = formatter if is_own else Formatter(reader, style)
-            found.append(self._answer_one(module, own, address))
+            its_formatter = formatter if is_own else Formatter(reader, style)
+            found.append(self._answer_one(module, its_formatter, address))
         return [location for location in found if location]
 
     def _answer_one(self, module: Module, formatter: Formatter, address: int) -> bytes:

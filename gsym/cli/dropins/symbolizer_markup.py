@@ -63,5 +63,5 @@ def _modules(options: Options) -> Opening:
         except UnsupportedError:
             if options.debuginfod:
                 raise  # without the option, like an llvm-symbolizer built without HTTP
-    own, debug = "--gsym-file-directory", "--debug-file-directory"
-    return find_in(options.texts(own), options.texts(debug), store)
+    gsym, debug = "--gsym-file-directory", "--debug-file-directory"
+    return find_in(options.texts(gsym), options.texts(debug), store)

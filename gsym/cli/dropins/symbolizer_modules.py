@@ -160,8 +160,8 @@ class Modules:
         # Most requests name a file.
         from gsym.modules.places import Folder, find_files
 
-        own = self._options.texts("--gsym-file-directory")
-        folders = (*own, *self._debug_directories())
+        directories = self._options.texts("--gsym-file-directory")
+        folders = (*directories, *self._debug_directories())
         places = [Folder(each, by_build_id=True) for each in folders]
         attempts: list[Attempt] = []
         for found in find_files(places, key_of_build_id(build_id), attempts):

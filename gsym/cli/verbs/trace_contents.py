@@ -96,8 +96,8 @@ def _processes(profile: Profile) -> list[dict[str, Any]]:
             (thread.process, thread.process_name),
             {"koid": thread.process, "name": thread.process_name, "threads": []},
         )
-        own = {"koid": thread.thread, "name": thread.thread_name}
-        process["threads"].append({**own, "samples": counts.get(index, 0)})
+        row = {"koid": thread.thread, "name": thread.thread_name}
+        process["threads"].append({**row, "samples": counts.get(index, 0)})
     return list(found.values())
 
 
@@ -209,9 +209,9 @@ def _print_sums(
     kinds = profile.value_types
     heads = [text for kind in kinds for text in (kind.type, "")]
     cells = []
-    for name, own in rows:
+    for name, sums in rows:
         texts: list[str] = []
-        for number, total, kind in zip(own, whole, kinds, strict=True):
+        for number, total, kind in zip(sums, whole, kinds, strict=True):
             texts += (
                 trace_tables.amount(kind.plain(number), kind.unit),
                 trace_tables.share(number, total),

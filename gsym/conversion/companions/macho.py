@@ -66,8 +66,8 @@ def bundle_member(path: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        several = ", ".join(map(os.path.basename, found))
-        reason = f"a dSYM bundle of several files, convert one: {several}"
+        files = ", ".join(map(os.path.basename, found))
+        reason = f"a dSYM bundle of several files, convert one: {files}"
         raise FormatError(reason, path=folder)
     tried = f" (tried {', '.join(names)})" if names else ""
     raise FormatError(f"a dSYM bundle without a Mach-O file{tried}", path=folder)
@@ -91,7 +91,7 @@ def bundle_paths(binary: str, directories: Sequence[str]) -> Iterator[str]:
     such as `dSYMs` of an Xcode archive, or are themselves one of these. For a bundle
     that does not exist the path of one file is yielded as well.
     """
-    own = os.path.basename(binary)
+    name = os.path.basename(binary)
     bundles, path = [], binary
     while os.path.basename(path):
         if path == binary or os.path.splitext(path)[1]:
@@ -108,7 +108,7 @@ def bundle_paths(binary: str, directories: Sequence[str]) -> Iterator[str]:
         try:
             members = sorted(os.listdir(folder))
         except OSError:
-            members = [own]
+            members = [name]
         for member in members:
             yield os.path.join(folder, member)
 
@@ -151,9 +151,9 @@ def _contradiction(candidate: ObjectFile, binary: ObjectFile) -> str:
     for name, start, end in candidate.code_sections():
         if sizes.get(name, end - start) != end - start:
             return f"its {name} has {end - start} bytes, not {sizes[name]}"
-    own = _function_names(binary)
+    expected = _function_names(binary)
     for address, names in _function_names(candidate).items():
-        if address in own and names.isdisjoint(own[address]):
+        if address in expected and names.isdisjoint(expected[address]):
             return f"has another function at {address:#x}"
     return ""
 
@@ -269,8 +269,8 @@ class DebugMap:
             found.append(SearchNote(text, self.wanted[:_WANTED]))
         if self._changed:
             after = "changed after it was linked"
-            one, several = f"object file was {after}", f"object files were {after}"
-            found.append(_counted(self._changed, one, several))
+            singular, plural = f"object file was {after}", f"object files were {after}"
+            found.append(_counted(self._changed, singular, plural))
         if self._assumed:
             of = "of the archive members that share a name"
             by = "assigned by their order alone"
@@ -383,7 +383,7 @@ class DebugMap:
         return data
 
 
-def _counted(paths: list[str], one: str, several: str) -> str:
+def _counted(paths: list[str], singular: str, plural: str) -> str:
     """The number of paths, what is to say of one or of several, and the first ones."""
-    text = one if len(paths) == 1 else several
+    text = singular if len(paths) == 1 else plural
     return f"{len(paths)} {text}: {listed(paths, _MAX_LISTED)}"

@@ -75,10 +75,10 @@ def pdb_paths(image: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
     if record is None or not record.pdb:
         return
     path, name = os.fsdecode(record.pdb), _name(record)
-    folder, own = os.path.split(image.path)
-    stem = own.rpartition(".")[0]
+    folder, filename = os.path.split(image.path)
+    stem = filename.rpartition(".")[0]
     paths = [path] if os.path.isabs(path) else []
-    paths += [os.path.join(folder, each) for each in (name, f"{stem or own}.pdb")]
+    paths += [os.path.join(folder, each) for each in (name, f"{stem or filename}.pdb")]
     paths += [os.path.join(each, name) for each in directories]
     yield from dict.fromkeys(paths)
 

@@ -268,8 +268,8 @@ class DwarfJob(UnitJob):
         if has_code:
             self.call(lib.gsym_conversion_add_object_code, self._binary.handle)
         # Those of a Mach-O file are a part of its symbol table.
-        own = found.symbols[0] if self._binary.is_macho else self._binary
-        stubs = found.stubs or own
+        object_file = found.symbols[0] if self._binary.is_macho else self._binary
+        stubs = found.stubs or object_file
         if stubs.is_macho or (has_code and found.stubs is None):
             count = self._add(lib.gsym_conversion_add_object_stubs, stubs)
             self._count("stubs", count)

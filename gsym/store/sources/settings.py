@@ -170,8 +170,8 @@ class SourceOpener:
         except ValueError as error:
             raise ValueError(f"source '{_hidden(url)}': {error}") from None
         if not address.credentials and self._netrc:
-            own = _credentials(self._netrc, address.host)
-            address = address._replace(credentials=own)
+            credentials = _credentials(self._netrc, address.host)
+            address = address._replace(credentials=credentials)
         limits, most = self._limits, 0
         if layout == "debuginfod":
             # Without DEBUGINFOD_MAXSIZE, files may be as large as those of others.

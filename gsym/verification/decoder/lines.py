@@ -189,8 +189,8 @@ class LineTable:
             first = 0 if is_whole else best.index_of(at) or 0
             last = best.index_of(end - 1)
             for row in range(first, len(best.addresses) if last is None else last + 1):
-                own = best.addresses[row]
-                place = own if is_first else max(own, at)
+                address = best.addresses[row]
+                place = address if is_first else max(address, at)
                 yield place, best.files[row], best.lines[row]
             at, is_first = best.high, False
 
