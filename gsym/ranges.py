@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import islice, pairwise
 from operator import attrgetter
@@ -12,7 +12,6 @@ from gsym.model import Range
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from typing import Protocol, TypeVar
 
     class Bounded(Protocol):

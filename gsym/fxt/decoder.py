@@ -12,7 +12,7 @@ from gsym.arguments import strings_of
 from gsym.engine.native import check, ffi, lib, new_error, to_bytes
 from gsym.errors import FormatError
 from gsym.fxt.columns import MOST_COPIED_SIZE, Columns, Texts
-from gsym.fxt.records import KINDS
+from gsym.fxt.records import KINDS, Record
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from typing_extensions import Buffer
-
-    from gsym.fxt.records import Record
 
     CData = Any  # a cffi object
 

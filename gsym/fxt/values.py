@@ -9,7 +9,7 @@ import struct
 
 from gsym.cache import BoundedCache
 from gsym.fxt.records import Argument
-from gsym.fxt.writer import argument_of
+from gsym.fxt.writer import References, argument_of
 from gsym.model import UINT64_END
 
 TYPE_CHECKING = bool()
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.fxt.writer import References
 
 _MOST_ARGUMENTS = 15
 _MOST_SIZE = 16000  # bytes of values of one event; its names fit into a record as well

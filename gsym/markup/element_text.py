@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.engine.native import to_bytes
-from gsym.markup.parser import Backtrace, Data
+from gsym.markup.parser import Backtrace, Data, Token
 from gsym.markup.symbols import Location
 
 TYPE_CHECKING = bool()
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from gsym.markup.address_space import LoadedModule, Segment
     from gsym.markup.answers import Answer
     from gsym.markup.colours import Colours
-    from gsym.markup.parser import Token
     from gsym.markup.settings import Style
 
 _INVALID = b"<invalid>"

@@ -8,7 +8,7 @@ from gsym.engine.native import to_bytes
 from gsym.lazy import regex
 from gsym.markup.colours import ANY_SGR
 from gsym.markup.outputs import Output
-from gsym.markup.parser import Element, HexDict
+from gsym.markup.parser import Element, HexDict, Token
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from gsym.markup.answers import Answer
-    from gsym.markup.parser import Token
 
 _BEGIN = """\
 <!doctype html>

@@ -6,7 +6,7 @@ from gsym.engine.native import to_str
 from gsym.lazy import json
 from gsym.markup.line_filter import may_have_context
 from gsym.markup.outputs import Output
-from gsym.markup.parser import Element, HexDict
+from gsym.markup.parser import Element, Fault, HexDict, Token
 from gsym.markup.symbols import call_fields
 
 TYPE_CHECKING = bool()
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from gsym.markup.answers import Answer
     from gsym.markup.hexdict import Value
-    from gsym.markup.parser import Fault, Token
     from gsym.markup.stack_lines import AnsweredStack
 
 # Among this many elements in order of arrival, the first of the line is known.

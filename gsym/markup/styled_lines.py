@@ -11,7 +11,7 @@ from functools import partial
 from gsym.engine.native import lib
 from gsym.markup.colours import SGR, remove_colours
 from gsym.markup.line_filter import LineFilter, is_contextual, may_have_context
-from gsym.markup.parser import Fault, Token
+from gsym.markup.parser import Element, Fault, Token
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from gsym.markup.answers import Answer
     from gsym.markup.outputs import Output
-    from gsym.markup.parser import Element
     from gsym.markup.settings import Style
 
     Part = bytes | tuple[Token, Element, bytes, Answer | None]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 
-from gsym.containers.headers import read_notes
+from gsym.containers.headers import Note, read_notes
 from gsym.engine.native import zero_ended
 from gsym.errors import FormatError
 from gsym.memory.signals import (
     FREEBSD,
     LINUX,
+    Cause,
     Signals,
     describe,
     read_cause,
@@ -25,8 +26,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.containers.headers import Note
-    from gsym.memory.signals import Cause
 
 _PRSTATUS, _PRPSINFO, _AUXV = 1, 3, 6
 _SIGINFO, _FILES = 0x53494749, 0x46494C45

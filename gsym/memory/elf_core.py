@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from functools import partial
 
-from gsym.containers.headers import PT_LOAD, PT_NOTE, program_headers
+from gsym.containers.headers import PT_LOAD, PT_NOTE, ProgramHeader, program_headers
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import FormatError, GsymError
 from gsym.memory.core_notes import CoreNotes
@@ -16,30 +16,25 @@ from gsym.memory.link_map import LinkMap
 from gsym.memory.loaded import Loaded, linked_region, moved_code
 from gsym.memory.module_files import ModuleFiles, SavedMemory, loaded_file
 from gsym.memory.regions import Region
-from gsym.memory.stack_parts import StackModule, module_of_build_id
+from gsym.memory.stack_parts import ParsedReport, StackModule, module_of_build_id
 from gsym.memory.symbol_lists import MOST_IMAGE, read_converted
-from gsym.memory.threads import Dump, dump_report
+from gsym.memory.threads import Dump, Thread, dump_report
 from gsym.memory.walking import Walker
 from gsym.model import UINT64_MAX
-from gsym.modules.maps import DELETED
+from gsym.modules.maps import DELETED, Mapping
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import ByteReader, DamagedError
 from gsym.unwinding.images import ELF_MAGIC, Image, image_in_memory, load_bias
-from gsym.unwinding.machines import S390X, X86, X86_64
+from gsym.unwinding.machines import S390X, X86, X86_64, Machine
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gsym.containers.headers import ProgramHeader
     from gsym.memory.module_files import FindFiles
-    from gsym.memory.stack_parts import ParsedReport
-    from gsym.memory.threads import Thread
-    from gsym.modules.maps import Mapping
     from gsym.unwinding.frame_info import Step
     from gsym.unwinding.images import Memory
-    from gsym.unwinding.machines import Machine
 
 DESCRIPTOR = b"__jit_debug_descriptor"
 _MAX_FILES = 1 << 16  # that a JIT registered

@@ -12,7 +12,7 @@ from gsym.containers.fat import open_slice
 from gsym.errors import GsymError
 from gsym.memory.loaded import LoadedSymbols
 from gsym.memory.regions import Region
-from gsym.memory.stack_parts import module_of_build_id
+from gsym.memory.stack_parts import StackModule, module_of_build_id
 from gsym.memory.symbol_lists import read_symbols
 from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, UNKNOWN, ModuleKey, compare, is_absent
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gsym.memory.report_modules import PathOrUrl, Sources
-    from gsym.memory.stack_parts import StackModule
     from gsym.store.directory import Store
 
 _VMLINUX = "vmlinux"

@@ -12,6 +12,7 @@ from gsym.memory.module_files import ModuleFiles, SavedMemory
 from gsym.memory.regions import Region
 from gsym.memory.signals import LINUX, Cause, describe
 from gsym.memory.stack_parts import (
+    ParsedReport,
     StackModule,
     file_name,
     module_of_build_id,
@@ -26,7 +27,7 @@ from gsym.modules.key import (
     pe_code_id,
     print_guid,
 )
-from gsym.modules.maps import read_maps
+from gsym.modules.maps import Mapping, read_maps
 from gsym.records import NamedTuple
 from gsym.unwinding.machines import AARCH64, ARM, X86, X86_64, Machine
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from gsym.memory.module_files import FindFiles
-    from gsym.memory.stack_parts import ParsedReport
-    from gsym.modules.maps import Mapping
 
 MAGIC = b"MDMP"
 

@@ -16,7 +16,7 @@ from gsym.arguments import items_of, path_of
 from gsym.containers import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.modules.finder import Finder, open_store
-from gsym.modules.key import Attempt
+from gsym.modules.key import Attempt, ModuleKey
 from gsym.modules.places import Folder, named_file, path_of_key
 
 TYPE_CHECKING = bool()
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.memory.stack_parts import CompareCode, StackModule
-    from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
     from gsym.modules.places import Place
     from gsym.store.directory import Store

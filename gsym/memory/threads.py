@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.containers.disassembly import instruction_text
 from gsym.errors import GsymError
-from gsym.memory.stack_parts import NO_LIMITS, StackBuilder
+from gsym.memory.stack_parts import NO_LIMITS, ParsedReport, StackBuilder, StackFrame
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gsym.memory.loaded import Loaded
-    from gsym.memory.stack_parts import ParsedReport, StackFrame
     from gsym.memory.walking import Registers, WalkedFrame, Walker
 
 # Limit: Frames of all threads of a core or a minidump

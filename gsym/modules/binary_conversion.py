@@ -6,23 +6,20 @@ import os
 from _thread import get_ident
 from tempfile import TemporaryDirectory
 
-from gsym.conversion.debug_info import find_debug_info
+from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.job import convert_file
 from gsym.conversion.options import ConvertOptions
 from gsym.errors import EmptyError, GsymError
-from gsym.modules.binary_lookup import FoundGsym
+from gsym.modules.binary_lookup import BinarySearch, FoundGsym
 from gsym.modules.binary_reader import open_binary
-from gsym.modules.conversion_cache import collect_cache, is_writable
+from gsym.modules.conversion_cache import CachePlace, collect_cache, is_writable
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.containers.object_file import ObjectFile
-    from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionReport
-    from gsym.modules.binary_lookup import BinarySearch
-    from gsym.modules.conversion_cache import CachePlace
     from gsym.reading.reader import Reader
 
 _SUFFIX = ".gsym"

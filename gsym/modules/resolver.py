@@ -12,7 +12,7 @@ from functools import partial
 
 from gsym import errors
 from gsym.arguments import instance_of, integer_of, items_of
-from gsym.cache import BoundedCache, stamp_at
+from gsym.cache import BoundedCache, FileStamp, stamp_at
 from gsym.engine.workers import core_count
 from gsym.model import BEST_LEVEL
 from gsym.modules.key import Attempt, ModuleKey, has_id
@@ -21,7 +21,7 @@ from gsym.store.adding import add_file, opened_store
 from gsym.store.entries import Entry, Resolution, resolved
 from gsym.store.loose_files import LooseFiles
 from gsym.store.sources.local_trees import LocalTree
-from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
+from gsym.store.sources.negative_cache import Answer, Miss, MissLifetimes, NegativeCache
 from gsym.store.sources.source import FoundFile, SourceList, stored_binaries
 from gsym.store.sources.web_server import FetchedFiles
 from gsym.writing.atomic_file import FULL_DISK
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterator, Sequence
     from typing import Any, TypeAlias, TypeVar
 
-    from gsym.cache import FileStamp
     from gsym.store.directory import Store
     from gsym.store.publication import Publication
-    from gsym.store.sources.negative_cache import Answer, Miss
     from gsym.store.sources.source import Source
 
     T = TypeVar("T")

@@ -8,7 +8,7 @@ from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net import open_connections
 from gsym.net.retry import RetryableError
 from gsym.net.transfer import inflated_pieces, within_size
-from gsym.net.web_address import read_web_address
+from gsym.net.web_address import WebAddress, read_web_address
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from gsym.net.connections import Answer
     from gsym.net.limits import TransferLimits
-    from gsym.net.web_address import WebAddress
 
 _PIECE_SIZE = 1 << 18
 _REDIRECTS = range(300, 400)

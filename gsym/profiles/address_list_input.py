@@ -18,12 +18,11 @@ from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
 from gsym.profiles.binaries import module_at
 from gsym.profiles.input_bytes import lines_of, read_pieces
-from gsym.profiles.model import Mapping, ProfileBuilder
+from gsym.profiles.model import Mapping, Profile, ProfileBuilder
 from gsym.profiles.recognition import ADDRESS, ID_ADDRESS, MODULE_OFFSET
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 
 

@@ -9,12 +9,12 @@ from stat import S_ISREG
 
 from gsym.containers import DEBUG_DIRECTORIES
 from gsym.containers.fat import choose_slice, open_slice
-from gsym.containers.headers import load_segments
+from gsym.containers.headers import Segment, load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.module_file import modules_in
 from gsym.errors import GsymError
 from gsym.modules.key import NO_KEY, ModuleKey, has_id, is_windows
-from gsym.profiles.model import module_key
+from gsym.profiles.model import Mapping, module_key
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping as Dictionary, Sequence
     from typing import Any
 
-    from gsym.containers.headers import Segment
     from gsym.modules.file_match import FileMatch
     from gsym.modules.finder import Finder
-    from gsym.profiles.model import Mapping
 
     _Reading = Callable[[str, FileMatch], Any]
 

@@ -12,14 +12,13 @@ from itertools import chain
 
 from gsym.errors import GsymError
 from gsym.model import base_name
-from gsym.profiles.model import Frame
+from gsym.profiles.model import Frame, Profile, Thread
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.profiles.model import Profile, Thread
 
 # What stacks may start with: a frame for the process, one for the thread.
 ROOTS = ("process", "thread")

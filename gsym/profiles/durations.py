@@ -10,12 +10,8 @@ from array import array
 from collections import Counter
 from heapq import heappop, heappush
 
-from gsym.profiles.model import ROOT, StackTree
+from gsym.profiles.model import ROOT, ProfileBuilder, StackTree
 from gsym.records import NamedTuple
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from gsym.profiles.model import ProfileBuilder
 
 UNENDED = "durations without an end, which last until that of the trace"
 OVERLAPPING = "durations that outlive the one around them, which are drawn in two parts"

@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import cache
 
 from gsym.fxt.objects import PROCESS, THREAD, Objects
-from gsym.fxt.records import Backtrace, Event, Mmap, Module, begins_trace
+from gsym.fxt.records import Backtrace, Event, Mmap, Module, Record, begins_trace
 from gsym.profiles import model
 from gsym.profiles.durations import DurationStacks
 from gsym.ranges import AddressRanges
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gsym.fxt.reader import Trace
-    from gsym.fxt.records import Record
     from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 

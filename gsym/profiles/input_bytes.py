@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, IncrementalDecoder, getincrementaldecoder
 
 from gsym.containers.mapped_file import map_file
 from gsym.containers.recognition import inflater_of
@@ -11,7 +11,6 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from codecs import IncrementalDecoder
     from collections.abc import Iterable, Iterator
 
 

@@ -19,15 +19,13 @@ from gsym.errors import FormatError
 from gsym.lazy import regex
 from gsym.memory.symbol_lists import read_perf_map
 from gsym.profiles.binaries import is_usable
-from gsym.profiles.model import Unsure, frame_at
+from gsym.profiles.model import Frame, Profile, Unsure, frame_at
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from gsym.profiles.model import Frame, Profile
 
     _Line = tuple[int, str, int]  # first address, path, line
 

@@ -29,7 +29,7 @@ from functools import cache
 
 from gsym.errors import FormatError, LimitError, UnsupportedError
 from gsym.lazy import json
-from gsym.modules.key import has_id, read_go_id
+from gsym.modules.key import ModuleKey, has_id, read_go_id
 from gsym.profiles import model, protobuf
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.json_input import Node, number_of
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from gsym.modules.key import ModuleKey
     from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 

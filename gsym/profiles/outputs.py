@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from gsym.lazy import json
 from gsym.profiles.call_tree import call_stacks, thread_title
-from gsym.profiles.model import NEGATIVE
+from gsym.profiles.model import NEGATIVE, Profile
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.profiles.model import Profile
 
 # Characters that end a frame or a line in this format, or that a terminal interprets.
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0xDC80, 0xDCA0))

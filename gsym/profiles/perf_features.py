@@ -17,7 +17,7 @@ from bisect import bisect_right
 
 from gsym.engine.native import zero_ended
 from gsym.errors import FormatError
-from gsym.profiles.model import frame_at
+from gsym.profiles.model import Frame, frame_at
 from gsym.profiles.protobuf import LENGTH_DELIMITED, each_field, varint
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
@@ -26,7 +26,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gsym.profiles.model import Frame
 
 BPF_PROGRAMS, BPF_TYPES = 25, 26
 """The numbers of the features of perf."""

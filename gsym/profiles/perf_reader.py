@@ -8,7 +8,7 @@ from itertools import repeat
 
 from gsym.engine.demangling import demangle
 from gsym.profiles import model
-from gsym.profiles.perf_places import ModulePlaces, is_of_kernel
+from gsym.profiles.perf_places import ModulePlaces, PerfFacts, is_of_kernel
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gsym.profiles.model import Profile
-    from gsym.profiles.perf_places import PerfFacts
 
     Labels = tuple[tuple[str, str | int, str], ...]
 

@@ -32,7 +32,7 @@ from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
 from gsym.lazy import regex
 from gsym.profiles.input_bytes import lines_of, read_pieces
-from gsym.profiles.model import MOST_FRAMES
+from gsym.profiles.model import MOST_FRAMES, Frame, Profile
 from gsym.profiles.perf_layout import (
     FRAME,
     NO_SAMPLE,
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gsym.profiles.binaries import BuildIds
-    from gsym.profiles.model import Frame, Profile
     from gsym.profiles.opening import ProfileOptions
 
 

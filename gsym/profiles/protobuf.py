@@ -11,15 +11,13 @@ from functools import cache
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.leb128 import read_leb
-from gsym.profiles.model import MOST_FRAMES, read_unit
+from gsym.profiles.model import MOST_FRAMES, Profile, ValueType, read_unit
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
-
-    from gsym.profiles.model import Profile, ValueType
 
 
 class Field(NamedTuple):

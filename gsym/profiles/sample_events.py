@@ -11,17 +11,14 @@ from itertools import accumulate, chain, count, pairwise
 from statistics import median_low
 
 from gsym.fxt.objects import PROCESS, THREAD
-from gsym.fxt.records import Argument, Event, KernelObject
+from gsym.fxt.records import Argument, Event, KernelObject, Record
 from gsym.fxt.writer import argument_of
 from gsym.model import UINT64_MAX
-from gsym.profiles.model import NEGATIVE, TIME, Thread
+from gsym.profiles.model import NEGATIVE, TIME, Frame, Location, Profile, Thread
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from gsym.fxt.records import Record
-    from gsym.profiles.model import Frame, Location, Profile
 
     # Koids of a process and a thread, and their names.
     _Track = tuple[int, int, str, str]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from gsym.conditions import Patterns, Span
+from gsym.conditions import Patterns, Selection, Span
 from gsym.model import base_name
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.conditions import Selection
     from gsym.profiles.model import Profile
 
 

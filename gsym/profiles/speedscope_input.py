@@ -11,13 +11,12 @@ from collections import deque
 from gsym.lazy import regex
 from gsym.profiles import model
 from gsym.profiles.json_input import Node, read_node
-from gsym.profiles.model import ROOT, StackTree
+from gsym.profiles.model import ROOT, Profile, StackTree
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from gsym.profiles.model import Profile
     from gsym.profiles.opening import ProfileOptions
 
 # Values by the units of the format, and nanoseconds or bytes in one of them.

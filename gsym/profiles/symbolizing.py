@@ -7,14 +7,16 @@ from array import array
 from bisect import bisect_right
 from itertools import chain, repeat
 
-from gsym.containers.headers import file_address
+from gsym.containers.headers import Segment, file_address
 from gsym.engine.demangling import demangle
 from gsym.model import UINT64_MAX, base_name
-from gsym.modules.key import PART, SAME, compare, has_id
+from gsym.modules.key import PART, SAME, ModuleKey, compare, has_id
 from gsym.profiles.binaries import Binaries, module_at
 from gsym.profiles.model import (
     Frame,
     Location,
+    Mapping,
+    Profile,
     Unsure,
     module_key,
     name_of_mapping,
@@ -25,10 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping as Dictionary, Sequence
     from typing import Protocol
 
-    from gsym.containers.headers import Segment
-    from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
-    from gsym.profiles.model import Mapping, Profile
     from gsym.reading.frames import Frames
 
     class Opening(Protocol):

@@ -7,7 +7,7 @@ from struct import calcsize
 from gsym import import_module
 from gsym.arguments import choice_of, flag_of, integer_of, items_of, refusal
 from gsym.engine.demangling import demangle as demangled
-from gsym.engine.mapped_image import Paths
+from gsym.engine.mapped_image import MappedImage, Paths
 from gsym.engine.native import bytes_of, ffi, kept_view, lib, new_object
 from gsym.errors import FormatError
 from gsym.model import DAMAGED, NO_FUNCTION, UINT64_MAX, join_path, valid_text
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from typing_extensions import Buffer
-
-    from gsym.engine.mapped_image import MappedImage
 
     CData = Any  # a cffi object
 

@@ -8,14 +8,13 @@ from gsym.containers.fat import open_slice
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.elf import read_altlink
 from gsym.conversion.identity import key_of_binary, module_of
-from gsym.conversion.module_file import modules_in
+from gsym.conversion.module_file import ModuleFile, modules_in
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.records import NamedTuple
 from gsym.store.archives import bare_name
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.conversion.module_file import ModuleFile
     from gsym.modules.key import ModuleKey
 
 _DEBUG_SECTIONS = (b".debug_info", b".symtab", b".zdebug_info", b".debug_line")

@@ -11,7 +11,7 @@ import time
 
 from gsym.cache import BoundedCache
 from gsym.errors import NotFoundError
-from gsym.modules.key import GUID_DIGITS
+from gsym.modules.key import GUID_DIGITS, ModuleKey
 from gsym.net.buckets import errors_of, open_object_store
 from gsym.net.limits import TransferLimits
 from gsym.store import layout
@@ -23,7 +23,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
     from gsym.store.entries import Entry
 

@@ -26,9 +26,10 @@ from gsym.modules.key import (
 from gsym.store import layout
 from gsym.store.aliases import parse_target
 from gsym.store.choosing import chosen
-from gsym.store.entries import Entry
+from gsym.store.entries import Entry, Quality
 from gsym.store.locking import held, owned_folder, remove_abandoned
 from gsym.store.publication import (
+    Publication,
     lost_modules,
     publish_module,
     remove_module,
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
     from gsym.reading.reader import Reader
     from gsym.store.collection import Collection
-    from gsym.store.entries import Quality
-    from gsym.store.publication import Publication
 
 _MAX_CACHED = 16384
 _OPEN_TRIES = 10

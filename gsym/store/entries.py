@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 
-from gsym.modules.key import OUTCOMES, Attempt, compare
+from gsym.modules.key import OUTCOMES, Attempt, Comparison, ModuleKey, compare
 from gsym.records import NamedTuple
 from gsym.store.layout import slot_of_folder
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.cache import FileStamp
-    from gsym.modules.key import Comparison, ModuleKey
 
 
 class Quality(NamedTuple):

@@ -23,10 +23,10 @@ from gsym.modules.key import (
     search_terms,
 )
 from gsym.records import NamedTuple
-from gsym.store.archives import ArchiveLimits, bare_name, members
+from gsym.store.archives import ArchivedFile, ArchiveLimits, bare_name, members
 from gsym.store.binary_facts import facts_of
 from gsym.store.choosing import fitting_files
-from gsym.store.entries import entry_of_file
+from gsym.store.entries import Entry, entry_of_file
 from gsym.store.sources.source import FoundFile
 from gsym.writing.atomic_file import AtomicFile
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from gsym.cache import FileStamp
-    from gsym.store.archives import ArchivedFile
-    from gsym.store.entries import Entry
 
     class PackageReader(Protocol):
         """Reads packages, perhaps in a confined process."""

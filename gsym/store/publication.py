@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 
 import gsym.reading.reader
@@ -49,7 +49,6 @@ from gsym.writing.data_part import open_data_part
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
 
     from gsym.store.entries import Entry
 

@@ -14,13 +14,11 @@ from operator import attrgetter
 
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
-from gsym.symbfile.columns import Range
+from gsym.symbfile.columns import Range, Record, ReturnPad
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from gsym.symbfile.columns import Record, ReturnPad
 
 
 class ChainFrame(NamedTuple):

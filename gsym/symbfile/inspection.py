@@ -12,13 +12,12 @@ from itertools import pairwise
 
 from gsym.model import UINT64_END
 from gsym.records import NamedTuple
-from gsym.symbfile.columns import Range
+from gsym.symbfile.columns import Range, Record, ReturnPad
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.symbfile.columns import Record, ReturnPad
     from gsym.symbfile.format import Counts, Decoder
 
 

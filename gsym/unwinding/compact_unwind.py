@@ -18,7 +18,7 @@ from gsym.records import NamedTuple
 from gsym.unwinding.expressions import unless_damaged
 from gsym.unwinding.frame_info import FrameSection, KeptRows, make_row
 from gsym.unwinding.images import Image
-from gsym.unwinding.machines import AARCH64, X86_64
+from gsym.unwinding.machines import AARCH64, X86_64, Machine
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from gsym.unwinding.frame_info import Row, Rules
     from gsym.unwinding.images import Memory
-    from gsym.unwinding.machines import Machine
 
 _MAGIC = b"\xcf\xfa\xed\xfe"  # 64 bits, little endian
 _COMMANDS = Struct("<16xI12x")  # their number

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from gsym.unwinding.followed_code import Flow, bits
+from gsym.unwinding.followed_code import Flow, StackState, bits
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.unwinding.followed_code import StackState
 
 _SIZE = 4
 _BEFORE, _AFTER = 3, 1  # when an access changes the register with its address

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from gsym.records import NamedTuple
-from gsym.unwinding.machines import AARCH64, RISCV64, X86, X86_64
-
-TYPE_CHECKING = bool()
-if TYPE_CHECKING:
-    from gsym.unwinding.machines import Machine
+from gsym.unwinding.machines import AARCH64, RISCV64, X86, X86_64, Machine
 
 # Registers that a function leaves as they were, by their numbers in DWARF.
 _KEPT = {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from gsym.unwinding.followed_code import Flow, bits
+from gsym.unwinding.followed_code import Flow, StackState, bits
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.unwinding.followed_code import StackState
 
 _LONG = 3  # the lowest bits of an instruction of 4 bytes
 _LINK, _STACK = 1, 2

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from gsym.containers.machine_code import x86_instruction_size
-from gsym.unwinding.followed_code import Flow
+from gsym.unwinding.followed_code import Flow, StackState
 from gsym.unwinding.machines import X86, X86_64
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.unwinding.followed_code import StackState
 
 _MAX_SIZE = 15
 _PREFIXES = frozenset(b"\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3")

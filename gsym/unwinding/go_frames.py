@@ -12,7 +12,7 @@ from gsym.engine.native import zero_ended
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import ByteReader, DamagedError, unless_damaged
 from gsym.unwinding.frame_info import Step
-from gsym.unwinding.machines import AARCH64, POWER64, POWER64_LITTLE
+from gsym.unwinding.machines import AARCH64, POWER64, POWER64_LITTLE, Machine
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from gsym.containers.object_file import ObjectFile
     from gsym.unwinding.images import Memory
-    from gsym.unwinding.machines import Machine
 
 _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 _MODULE_SECTIONS = (b".go.module", b".noptrdata", b".data.rel.ro", b".data")

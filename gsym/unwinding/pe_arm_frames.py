@@ -11,14 +11,13 @@ from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import unless_damaged
 from gsym.unwinding.frame_info import Step
-from gsym.unwinding.pe_frames import last_entry
+from gsym.unwinding.pe_frames import PeTable, last_entry
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gsym.unwinding.images import Memory
-    from gsym.unwinding.pe_frames import PeTable
 
 _ENTRY = Struct("<II")  # start; unwind information, or where it is
 _WORD, _DOUBLE = Struct("<I"), Struct("<Q")

@@ -10,19 +10,17 @@ from functools import partial
 
 from gsym.model import UINT64_MAX
 from gsym.unwinding.followed_aarch64 import follow_aarch64
-from gsym.unwinding.followed_code import StackState
+from gsym.unwinding.followed_code import Flow, StackState
 from gsym.unwinding.followed_riscv import follow_riscv
 from gsym.unwinding.followed_x86 import follow_x86
 from gsym.unwinding.frame_info import Step
-from gsym.unwinding.machines import AARCH64, RISCV64, X86, X86_64
+from gsym.unwinding.machines import AARCH64, RISCV64, X86, X86_64, Machine
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.unwinding.followed_code import Flow
     from gsym.unwinding.images import Memory
-    from gsym.unwinding.machines import Machine
 
     Follow = Callable[[bytes, int, StackState], Flow]
 

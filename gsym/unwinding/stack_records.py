@@ -13,8 +13,8 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
 from gsym.unwinding import pe_frames
-from gsym.unwinding.compact_unwind import CompactUnwind, macho_parts
-from gsym.unwinding.frame_info import CallFrames, FrameSection
+from gsym.unwinding.compact_unwind import CompactUnwind, MachoParts, macho_parts
+from gsym.unwinding.frame_info import CallFrames, FrameSection, Row
 from gsym.unwinding.images import read_image
 from gsym.unwinding.machines import AARCH64, ARM, X86, X86_64, Machine
 
@@ -22,8 +22,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gsym.unwinding.compact_unwind import MachoParts
-    from gsym.unwinding.frame_info import Row
     from gsym.unwinding.pe_frames import UnwindPart
 
 _BLOCK = 1 << 16

@@ -11,14 +11,13 @@ from collections import Counter
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from gsym.model import UINT64_END
+from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.modules.key import PART, SAME, ModuleKey, compare
 from gsym.reading.function_table import FunctionTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
     from gsym.reading.reader import Reader
     from gsym.verification.reference import Key, Reference
 

@@ -21,7 +21,7 @@ other texts share no bytes, so that all of them are no larger than zlib makes th
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from struct import Struct
 
@@ -38,7 +38,6 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any
 
     from typing_extensions import Buffer

@@ -8,7 +8,7 @@ from gsym.containers import DEBUG_DIRECTORIES
 from gsym.errors import FormatError, GsymError, reason_of
 from gsym.model import UINT64_MAX
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
-from gsym.modules.key import key_of_build_id
+from gsym.modules.key import Attempt, key_of_build_id
 from gsym.reading.named_address import place_in, without_section
 from gsym.reading.reader import Reader, wants_read_ahead
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from gsym.cli.dropins.symbolizer_options import Options
     from gsym.containers.data_symbols import DataSymbol, DataSymbols
-    from gsym.modules.key import Attempt
     from gsym.modules.places import MatchedFile
     from gsym.writing.source_part import SourceFiles
 

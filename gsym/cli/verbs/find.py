@@ -7,15 +7,13 @@ from gsym.cli.grammar import Command, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
-from gsym.model import frame_text
-from gsym.reading.named_address import functions_named, place_in, split_name
+from gsym.model import FunctionRange, frame_text
+from gsym.reading.named_address import Place, functions_named, place_in, split_name
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gsym.model import FunctionRange
-    from gsym.reading.named_address import Place
     from gsym.reading.reader import Reader
 
 

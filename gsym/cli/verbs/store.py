@@ -20,7 +20,7 @@ from gsym.cli.terminal import (
     tell,
 )
 from gsym.errors import FormatError, GsymError
-from gsym.modules.key import keys_of_text
+from gsym.modules.key import Attempt, keys_of_text
 from gsym.sizes import rounded_size
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from gsym.modules.key import Attempt
     from gsym.store.entries import Entry
 
 NAMES = "[NAME...]  only modules with a matching name; `*` matches any characters"

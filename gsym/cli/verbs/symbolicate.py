@@ -18,7 +18,7 @@ from gsym.garbage_collection import no_garbage_collection
 from gsym.modules.key import tried_text
 from gsym.reports.link_addresses import NOT_PLACED
 from gsym.reports.passages import FileText, LongText, open_text, seekable
-from gsym.reports.report import SEVERAL
+from gsym.reports.report import SEVERAL, Report, ReportModule
 from gsym.reports.report_work import NO_PLACE, ReportWork
 from gsym.reports.symbolicate import (
     ContextLines,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
     from gsym.memory.loaded import LoadedSymbols
-    from gsym.reports.report import Report, ReportModule
 
 _BLOCK = 1 << 10  # parts that are written at once
 _JOB_KEYS = {"jobs", "memoryMap", "stacks"}

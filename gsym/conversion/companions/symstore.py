@@ -7,13 +7,11 @@ from contextlib import suppress
 from functools import partial
 
 from gsym.containers.cabinet import compressed_name
-from gsym.conversion.companions.search import NOT_FOUND, fetched
+from gsym.conversion.companions.search import NOT_FOUND, CompanionSearch, fetched
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from gsym.conversion.companions.search import CompanionSearch
 
 
 def symstore_paths(

@@ -11,6 +11,7 @@ from contextlib import suppress
 from gsym.conversion.companions.symstore import symstore_paths
 from gsym.modules.key import (
     GUID_DIGITS,
+    ModuleKey,
     build_id_digits,
     build_id_path,
     code_id_of,
@@ -24,8 +25,6 @@ from gsym.store.layout import GSYM_FILE, link_of_slot, normal_debug_id
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from gsym.modules.key import ModuleKey
 
 
 class Layout(NamedTuple):

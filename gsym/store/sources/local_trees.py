@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError, SourceError
-from gsym.modules.key import is_hex
+from gsym.modules.key import ModuleKey, is_hex
 from gsym.store.layout import MARKER
 from gsym.store.loose_files import LooseFiles
 from gsym.store.sources import foreign_layouts
@@ -16,7 +16,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gsym.modules.key import ModuleKey
     from gsym.store.sources.foreign_layouts import Layout
 
 # All are tried; as each path contains an id, they cannot be confused.

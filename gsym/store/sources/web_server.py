@@ -8,7 +8,7 @@ from contextlib import suppress
 from gsym.errors import NotFoundError, SourceError
 from gsym.modules.key import ModuleKey
 from gsym.store.sidecar import MOST_SIDECAR, read_identity
-from gsym.store.sources.foreign_layouts import ANY
+from gsym.store.sources.foreign_layouts import ANY, Layout
 from gsym.store.sources.source import FoundFile, kind_of_binary, not_found
 
 TYPE_CHECKING = bool()
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
     from gsym.net.transfer import FileServer
-    from gsym.store.sources.foreign_layouts import Layout
 
 # Ends of the paths of a GSYM file and of its identity.
 _GSYM = "gsym"

@@ -23,13 +23,12 @@ from elftools.dwarf.ranges import BaseAddressEntry, RangeEntry, RangeLists
 
 from gsym.errors import GsymError
 from gsym.model import UINT64_MAX, Range
-from gsym.verification.decoder.file import DWARF_SECTIONS, DwarfFile
+from gsym.verification.decoder.file import DWARF_SECTIONS, DebugSections, DwarfFile
 from gsym.verification.decoder.lines import LineTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gsym.verification.decoder.file import DebugSections
 
 _CONTEXT_SIZE = 4 << 20  # bytes of .debug_info that one context may decode
 _VERSION_5 = 5
