@@ -239,6 +239,8 @@ class _Reader:
             is_known = thread != model.NO_THREAD
             index = self._builder.thread(thread) if is_known else None
             _Ways(graph, self._builder, index).add()
+        # callgrind's viewers begin with the first event; the last may be a rare one.
+        self._builder.profile.default_value = 0
         return self._builder.profile
 
 

@@ -63,7 +63,7 @@ def read_collapsed(path: str, options: ProfileOptions) -> Profile:
         text = line.strip()
         if text.startswith(COMMENT):
             reader.comment(text)
-        elif text and not reader.add(text):
+        elif text and not reader.add(line.rstrip()):
             reader.builder.profile.lose("lines that are no stack with a value")
         if reader.depth > MOST_FRAMES:
             raise FormatError(f"line {number} has more than {MOST_FRAMES} frames")
@@ -97,7 +97,8 @@ class _Reader:
         found = (_TWO_VALUES if self._has_two else COLLAPSED_STACK).fullmatch(text)
         if found is None:
             return False
-        frames, thread = found["frames"], None
+        # py-spy writes only a blank and a number for samples without functions.
+        frames, thread = found["frames"].lstrip(), None
         numbers = found["values"].replace(",", " ").split()
         if len(numbers) != len(self.builder.profile.value_types):
             return False

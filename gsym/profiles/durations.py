@@ -146,8 +146,7 @@ class _Stretches:
 
     def finish(self, last: int) -> None:
         """The trace ends, and with it what still runs."""
-        if self._waiting:
-            self._builder.profile.lose(UNENDED, len(self._waiting))
+        self._builder.profile.lose(UNENDED, len(self._waiting))
         self._advance(last)
 
     def _advance(self, time: int) -> None:

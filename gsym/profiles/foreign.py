@@ -14,23 +14,25 @@ if TYPE_CHECKING:
 
 # In texts: what a file is, then what to do; {} stands for its path.
 _TOP = "; gsym trace top"
-_TO_STACKS = f"> stacks.txt{_TOP} stacks.txt"
+_STACKS = f"stacks.txt{_TOP} stacks.txt"
+_TO_STACKS = f"{{}} > {_STACKS}"
+_INFERNO = "type: inferno-collapse-"
+_PERF = f"type: perf record -g PROGRAM{_TOP} perf.data"
 _JVM_HEAP = "a heap dump of the JVM; type: jcmd PID JFR.start to record samples"
 _PY_SPY = "type: py-spy record -f speedscope -o out.json -- python PROGRAM"
 _PSTATS = (
     "a file of Python's cProfile; it has no stacks; "
     f"{_PY_SPY}, or for these sums: gprof2dot -f pstats {{}}"
 )
-_JITDUMP = (
-    "a jitdump; it has no samples; "
-    f"type: perf record -k mono -g PROGRAM{_TOP} perf.data"
+_PICKLE = (
+    "a pickle of yappi, line_profiler or another program in Python; "
+    f"type: yappi -f callgrind -o out PROGRAM{_TOP} out, or {_PY_SPY[6:]}"
 )
+_JITDUMP = f"a jitdump; it has no samples; {_PERF.replace('-g', '-k mono -g')}"
 _ANDROID = (
     "a method trace of Android; open it at profiler.firefox.com, and save it as JSON"
 )
-_SYSPROF = (
-    "a capture of sysprof; type: perf record -g PROGRAM; perf script | gsym trace top -"
-)
+_SYSPROF = f"a capture of sysprof; {_PERF}"
 # By their first bytes.
 _MAGICS: Mapping[bytes, str] = {
     b"SIMPLEPERF": (
@@ -39,29 +41,27 @@ _MAGICS: Mapping[bytes, str] = {
     ),
     b"Nettrace": ("a trace of .NET; type: dotnet-trace convert {} --format Speedscope"),
     b"FLR\0": (
-        "a recording of Java Flight Recorder; "
-        f"type: jfrconv -o collapsed {{}} stacks.txt{_TOP} stacks.txt"
+        f"a recording of Flight Recorder; type: jfrconv -o collapsed {{}} {_STACKS}"
     ),
     **dict.fromkeys((b"JAVA PROFILE 1.0.%d\0" % n for n in (1, 2, 3)), _JVM_HEAP),
     b"JAVA PROFILE ": (
-        f"a text of hprof of the JVM; type: stackcollapse-hprof.pl {{}} {_TO_STACKS}"
+        f"a text of hprof of the JVM; type: stackcollapse-hprof.pl {_TO_STACKS}"
     ),
-    b"\x17\x08\x44tracing": (
-        "a trace of trace-cmd; "
-        "type: perf record -g PROGRAM; perf script | gsym trace top -"
-    ),
-    b"MOJ": (
-        "a file of austin in its binary form (MOJO); "
-        f"type: mojo2austin {{}} stacks.txt{_TOP} stacks.txt"
-    ),
+    b"\x17\x08\x44tracing": f"a trace of trace-cmd; {_PERF}",
+    b"MOJ": f"a binary file of austin (MOJO); type: mojo2austin {{}} {_STACKS}",
     b"memray\0": (
-        "a recording of memray; "
-        f"type: memray transform speedscope {{}} -o out.json{_TOP} out.json"
+        "a recording of memray; type: memray transform speedscope {} -o "
+        f"out.json{_TOP} out.json"
     ),
     **dict.fromkeys((b"\x95\xa8\xc5\xca", b"\xca\xa8\xc5\x95"), _SYSPROF),
     **dict.fromkeys((b"JiTD", b"DTiJ"), _JITDUMP),
     # The marks of marshal for a dictionary and a tuple, referred to or not.
     **{bytes(pair): _PSTATS for pair in product(b"{\xfb", b"()\xa8\xa9")},
+    **{bytes((0x80, version)): _PICKLE for version in range(2, 6)},
+    b"go 1.": (
+        "a trace of Go's scheduler; "
+        f"type: go tool trace -pprof=sched {{}} > out.pb.gz{_TOP} out.pb.gz"
+    ),
     b"gmon": "a file of counts of gprof; it has no stacks; type: gprof PROGRAM {}",
     b"SLOW": _ANDROID,
     b"MDMP": "a minidump; type: gsym symbolicate {}",
@@ -70,22 +70,18 @@ _MAGICS: Mapping[bytes, str] = {
 _LINES: Mapping[str, str] = {
     r"desc: --|mem_heap_B=": "a profile of massif; type: ms_print {}",
     r"v \d+ \d+|# heaptrack": (
-        "a recording of heaptrack; "
-        f"type: heaptrack_print -F stacks.txt {{}}{_TOP} stacks.txt"
+        f"a recording of heaptrack; type: heaptrack_print {{}} -F {_STACKS}"
     ),
-    r"CPU +ID +FUNCTION:NAME|dtrace:": (
-        f"a text of DTrace; type: inferno-collapse-dtrace {{}} {_TO_STACKS}"
-    ),
+    r"CPU +ID +FUNCTION:|dtrace:": f"a text of DTrace; {_INFERNO}dtrace {_TO_STACKS}",
     r"Analysis of sampling |Sampling process ": (
-        "a text of macOS's sample; "
-        "type: gsym symbolicate {}; or inferno-collapse-sample {} > stacks.txt"
+        "a text of macOS's sample; type: gsym symbolicate {}, "
+        "or inferno-collapse-sample {}"
     ),
     r"Level,Function Name,Number of Calls": (
-        "a table of Visual Studio's profiler; "
-        f"type: inferno-collapse-vsprof {{}} {_TO_STACKS}"
+        f"a table of Visual Studio's profiler; {_INFERNO}vsprof {_TO_STACKS}"
     ),
     r"Function\tModule\t|Function Stack[,\t]CPU Time": (
-        f"a table of VTune; type: inferno-collapse-vtune {{}} {_TO_STACKS}"
+        f"a table of VTune; {_INFERNO}vtune {_TO_STACKS}"
     ),
     r"\*version$": _ANDROID,
     r"#! +(?:\S+ )?heap profile|growthz|fragmentationz": (
@@ -97,21 +93,24 @@ _LINES: Mapping[str, str] = {
     ),
     r"JOB \"": "a heap profile of GHC; type: hp2ps {}, or eventlog2html",
     r"-+BEGIN MICRODUMP|W/google-breakpad": "a microdump; type: gsym symbolicate {}",
-    r"# ?(?:Flat profile|@ \d+ callchains)|Flat profile:": (
+    r"# ?(?:Flat profile|@ \d+ callchains)|Flat profile:|\s*Call graph$": (
         "a report of gprof or pmcstat; "
         "type: gprof2dot {}, or for pmcstat: stackcollapse-pmc.pl"
     ),
-    r"<\?xml .*|<trace-query-result": (
-        "an export of Instruments or VTune as XML; "
-        f"type: inferno-collapse-xctrace {{}} {_TO_STACKS}"
+    r".{,99}(?:<!DOCTYPE svg|<svg )": (
+        "a flame graph as SVG; give gsym the stacks that it was made of: py-spy -f raw"
     ),
-    r"@\[$": f"a text of bpftrace; type: stackcollapse-bpftrace.pl {{}} {_TO_STACKS}",
+    r"goroutine \d+ .*:$": "a list of goroutines; type: gsym symbolicate {}",
+    r"Functions (?:sorted by|Call Tree)": f"a report of gprofng, no samples; {_PERF}",
+    r"<\?xml .*|<trace-query-result": (
+        f"an export of Instruments or VTune as XML; {_INFERNO}xctrace {_TO_STACKS}"
+    ),
+    r"@\[$": f"a text of bpftrace; type: stackcollapse-bpftrace.pl {_TO_STACKS}",
     r"Filename: .*|Total time: \d.* s$": (
         f"a report of line_profiler or memory_profiler; it has no stacks; {_PY_SPY}"
     ),
     r"\S+ \d+ \d+\.\d{6} (?:read|openat|mmap|execve)\(": (
-        "a text of strace; "
-        "it has no samples; type: perf record -g PROGRAM; gsym trace top perf.data"
+        f"a text of strace; it has no samples; {_PERF}"
     ),
 }
 # By members of JSON, of which the first ones are looked at.
@@ -120,12 +119,12 @@ _MEMBERS: Mapping[str, str] = {
         "a heap snapshot of V8; "
         "it has no stacks; open it in Chrome's DevTools, or run node --heap-prof"
     ),
-    "linux-perf-json-version": (
-        "JSON of perf data convert; give gsym the perf.data itself"
+    "linux-perf-json-version": "JSON of perf; give gsym the perf.data itself",
+    "probes": (
+        "JSON of bpftrace; type: bpftrace PROGRAM | stackcollapse-bpftrace.pl, "
+        "without -f json"
     ),
-    "gc_samples": (
-        f"a dump of stackprof; type: stackprof --stackcollapse {{}} {_TO_STACKS}"
-    ),
+    "gc_samples": f"a dump of stackprof; type: stackprof --stackcollapse {_TO_STACKS}",
     "alloc_samples": (
         "a profile of scalene; type: jq -r "
         r"""'.stacks[] | "\(.[0] | add) \(.[1].count)"' {} | gsym trace top -"""

@@ -119,8 +119,7 @@ class JitCode:
         symbols, others = read_perf_map(path)
         for start, size, name in symbols:
             yield _Function(0, start, size, name.decode("utf-8", "replace"))
-        if others:
-            self._profile.lose("lines of perf-PID.map that are not understood", others)
+        self._profile.lose("lines of perf-PID.map that are not understood", others)
 
 
 class _Code:

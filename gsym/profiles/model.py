@@ -334,8 +334,9 @@ class Profile:
         return any(not each.frames or each.is_named_only for each in self.locations)
 
     def lose(self, kind: str, count: int = 1) -> None:
-        """Count data that could not be taken over."""
-        self.losses[kind] = self.losses.get(kind, 0) + count
+        """Count data that could not be taken over, if there are any."""
+        if count:
+            self.losses[kind] = self.losses.get(kind, 0) + count
 
     def frames_of(self, stack: int) -> tuple[Frame, ...]:
         """All functions of a stack, inlined ones as well, innermost first."""
@@ -498,8 +499,7 @@ def scaled_values(builder: ProfileBuilder, rows: Sequence[Sequence[Any]]) -> Non
         exact = [list(map(mul, row, scales)) for row in rows]
         rows = [[round(value) for value in row] for row in exact]
         lost = sum(map(ne, rows, exact))
-        if lost:
-            builder.profile.lose("values with more than nine decimals", lost)
+        builder.profile.lose("values with more than nine decimals", lost)
     whole = zip(profile.samples, rows, strict=True)
     profile.samples = [_new(Sample, (*s[:3], tuple(row), s[4])) for s, row in whole]
 

@@ -225,9 +225,7 @@ class Dictionary(protobuf.MessageTables):
         if number or self._mappings:
             mapping = self.at("mapping", self._mappings, number)
         frames = tuple(map(self._frame, message.lines))
-        if message.attribute_indices:
-            count = len(message.attribute_indices)
-            self.profile.lose("attributes of locations", count)
+        self.profile.lose("attributes of locations", len(message.attribute_indices))
         made = model.Location(message.address, mapping, frames=frames)
         self.profile.locations.append(made)
         return len(self.profile.locations) - 1

@@ -89,8 +89,7 @@ def speedscope_file(
     profiles = []
     for thread, samples in profile.samples_by_thread().items():
         kept = [sample for sample in samples if sample.values[value] >= 0]
-        if len(kept) < len(samples):
-            profile.lose(NEGATIVE, len(samples) - len(kept))
+        profile.lose(NEGATIVE, len(samples) - len(kept))
         weights = [kind.plain(sample.values[value]) for sample in kept]
         title = name if thread is None else thread_title(profile.threads[thread])
         profiles.append(

@@ -428,11 +428,9 @@ def profile_of_lines(
             reader.add(record)
     if not reader.counts:
         raise FormatError("no perf sample found")
-    if unknown.count:
-        kind = f"unrecognized lines, the first is line {unknown.first}"
-        reader.builder.profile.lose(kind, unknown.count)
-    if unknown.others:
-        reader.builder.profile.lose("other fields of samples", unknown.others)
+    kind = f"unrecognized lines, the first is line {unknown.first}"
+    reader.builder.profile.lose(kind, unknown.count)
+    reader.builder.profile.lose("other fields of samples", unknown.others)
     return reader.profile()
 
 

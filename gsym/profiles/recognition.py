@@ -57,7 +57,7 @@ CALLGRIND_LINE = regex(
 _CALLGRIND_HEAD = 16
 NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,2})?"
 COLLAPSED_STACK = regex(
-    rf"(?P<frames>.*\S)[ \t]+(?P<values>{NUMBER}(?:,{NUMBER})*)", re.ASCII
+    rf"(?P<frames>(?:.*\S)?)[ \t]+(?P<values>{NUMBER}(?:,{NUMBER})*)", re.ASCII
 )
 AUSTIN_THREAD = regex(
     r"P(?P<process>\d{1,10});T(?:\d{1,10}:)?(?P<thread>\d{1,10})(?:;|$)", re.ASCII

@@ -122,13 +122,14 @@ def _spans(profile: Profile, value: int) -> dict[int | None, list[_Span]]:
     at the next one, or after a period if that comes much later.
     """
     kind, unit = profile.value_types[value], 1
+    stackless = sum(not profile.stacks[sample.stack] for sample in profile.samples)
+    profile.lose("samples without functions", stackless)
     has_times = all(sample.time is not None for sample in profile.samples)
     has_lengths = TIME in profile.value_types or not has_times
     if not has_times:
         unit = _DEFAULT_PERIOD if kind.unit in _COUNTS else 1
         negative = sum(sample.values[value] < 0 for sample in profile.samples)
-        if negative:
-            profile.lose(NEGATIVE, negative)
+        profile.lose(NEGATIVE, negative)
     elif has_lengths:
         value, kind = profile.value_types.index(TIME), TIME
     threads = profile.samples_by_thread()

@@ -79,6 +79,11 @@ def read_speedscope(path: str, options: ProfileOptions) -> Profile:
         else:
             reader.add_samples(profile)
     model.scaled_values(builder, reader.values)
+    # The view of speedscope begins with the first one unless the file says another.
+    if profiles:
+        active = whole.get("activeProfileIndex")
+        shown = 0 if active.value is None else active.index(len(profiles))
+        builder.profile.default_value = types.index(units[shown][0])
     return builder.profile
 
 

@@ -182,6 +182,10 @@ def test_ticks_of_yappi_are_microseconds(tmp_path: Path, head: str, unit: str) -
     assert [each.unit for each in profile.value_types] == [unit]
 
 
+def test_the_first_event_is_shown_first_as_in_its_viewers(tmp_path: Path) -> None:
+    assert read(tmp_path, "events: Ir DLmw\nfn=f\n2 7 1\n").default_value == 0
+
+
 def test_recursion_adds_no_stack(tmp_path: Path) -> None:
     text = (
         "events: Ir\nfn=main\n1 5\ncfn=a\ncalls=1 2\n1 100\n"

@@ -61,6 +61,13 @@ def test_only_stacks_with_a_value_are_taken(path: Path, line: str) -> None:
         assert profile.losses == {"lines that are no stack with a value": 1}
 
 
+def test_a_value_without_functions_counts_as_py_spy_writes_it(path: Path) -> None:
+    path.write_text("<module> (app.py:17);leaf (app.py:4) 237\n 15\n")
+    profile = read_collapsed(str(path), ProfileOptions())
+    assert sums_of(profile) == {("leaf", "<module>"): 237, (): 15}
+    assert profile.losses == {}
+
+
 @pytest.mark.parametrize(
     "text",
     [

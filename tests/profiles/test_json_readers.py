@@ -496,6 +496,9 @@ def test_profiles_of_speedscope_with_the_same_stacks_are_values(tmp_path: Path) 
     shared = {"frames": [{"name": "a"}, {"name": "b"}]}
     profile = read(tmp_path, {"shared": shared, "profiles": profiles})
     assert [each.values for each in profile.samples] == [(1, 10), (2, 20)]
+    assert profile.default_value == 0
+    file = {"shared": shared, "profiles": profiles, "activeProfileIndex": 1}
+    assert read(tmp_path, file).default_value == 1
 
 
 def test_threads_of_speedscope_with_the_same_stacks_have_their_own_values(

@@ -157,6 +157,12 @@ def test_samples_of_a_thread_with_durations_get_another_track() -> None:
     assert names_of(made)[track] == "samples of main"
 
 
+def test_samples_without_functions_are_counted() -> None:
+    profile = sampled((10, "a"), (20, ""))
+    assert drawn(profile) == [("a", 10, 20)]
+    assert profile.losses == {"samples without functions": 1}
+
+
 def test_times_are_cut_at_64_bits() -> None:
     last = 2**64 - 1
     assert drawn(sampled((last - 5, "a"), period=9)) == [("a", last - 5, last)]

@@ -16,8 +16,8 @@ PROFILE = """\
 FILE  Fuchsia trace, pprof, OpenTelemetry, perf.data, perf script, collapsed stacks,
   Chrome JSON, .cpuprofile, speedscope, Firefox, addresses; - is standard input"""
 VALUE = """\
---value TYPE  which values of the samples to sum, by type or number (default: the
-  last)"""
+--value TYPE  which values of the samples to sum, by type or number (default: that
+  which the file shows first, else the last)"""
 PROFILE_OPTIONS = """\
 --build-ids FILE  file of build ids and paths, as perf buildid-list prints them
 --fields FIELDS  fields that perf script -F printed, where its text does not tell them:
