@@ -1,6 +1,5 @@
 /* convert.c - convert one program that has its DWARF and a build id inside. */
 #define _POSIX_C_SOURCE 200809L
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -26,6 +25,7 @@ typedef struct conversion {
     struct timespec begin;
     gsym_text *module; /* scratch: the names of the module, then the part with them */
     const object_file *binary;
+    side_work naming;
     gsym_status module_status; /* of name_module() */
     gsym_error module_error;
 } conversion;
@@ -75,7 +75,7 @@ static gsym_status begin(void *context, const object_file *binary, gsym_error *e
                                          ".hip_fatbin"};
     const gsym_object_header *header = &binary->header;
     object_file file = *binary;
-    const conversion *job = context;
+    conversion *job = context;
     uint64_t size = object_file_info_size(&file, false);
     bool is_attended =
         getpid() == 1 || (!job->wanted->is_quiet && isatty(STDERR_FILENO));
@@ -89,6 +89,7 @@ static gsym_status begin(void *context, const object_file *binary, gsym_error *e
         return leave(error);
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
         if (has_section(binary->object, others[i])) return leave(error);
+    job->binary = binary;
     return GSYM_OK;
 }
 
@@ -102,22 +103,6 @@ static void *name_module(void *context) {
         job->binary->header.machine == MACHINE_X86_64 ? "x86_64" : "arm64",
         &job->module_error);
     return NULL;
-}
-
-/* Lay out the file, while another thread hashes the code, if there are several. */
-static gsym_status lay_out(conversion *job, gsym_creator *creator,
-                           gsym_creator_report *counts, gsym_error *error) {
-    pthread_t thread;
-    bool is_started = job->wanted->options.thread_count != 1 &&
-                      pthread_create(&thread, NULL, name_module, job) == 0;
-    gsym_status status = gsym_creator_finish(creator, counts, error);
-    if (is_started)
-        pthread_join(thread, NULL);
-    else
-        name_module(job);
-    if (status != GSYM_OK) return status;
-    if (job->module_status != GSYM_OK) *error = job->module_error;
-    return job->module_status;
 }
 
 /* Make the part of the file that names its module, after `size` bytes. */
@@ -222,8 +207,10 @@ static gsym_status end(void *context, const object_file *binary, gsym_creator *c
     if (!print_warnings(job, warnings, report->warnings) ||
         report->missing_split_units > 0 || go_functions > 0)
         return leave(error);
-    job->binary = binary;
-    GSYM_TRY(lay_out(job, creator, &counts, error));
+    GSYM_TRY(gsym_creator_finish(creator, &counts, error));
+    side_work_end(&job->naming);
+    if (job->module_status != GSYM_OK) *error = job->module_error;
+    GSYM_TRY(job->module_status);
     /* A file that has more detail than the new one is kept. */
     if (gsym_creator_cut_functions(creator) > 0 || counts.functions_debug_info == 0 ||
         (counts.functions_with_inlines == 0 && stat(job->wanted->output, &status) == 0))
@@ -237,9 +224,10 @@ static gsym_status end(void *context, const object_file *binary, gsym_creator *c
 
 bool convert_program(const program_conversion *wanted) {
     conversion job = {.wanted = wanted};
-    conversion_steps steps = {&job, begin, end};
+    conversion_steps steps = {&job, begin, &job.naming, end};
     struct stat from, to;
     gsym_error error;
+    job.naming = (side_work){.run = name_module, .context = &job};
     clock_gettime(CLOCK_MONOTONIC, &job.begin);
     if (stat(wanted->input, &from) != 0 || !S_ISREG(from.st_mode)) return false;
     if (stat(wanted->output, &to) != 0) {

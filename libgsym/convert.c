@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "sources/conversion.h"
+#include "sources/symbols.h"
 
 enum {
     BYTES_PER_THREAD = 4 << 20, /* with fewer bytes of .debug_info, a thread costs more time
@@ -25,6 +27,9 @@ typedef struct conversion_job {
     object_file *split;
     uint32_t split_count;
     uint32_t thread_count;
+    side_work symbols; /* read_symbols() */
+    gsym_status symbols_status;
+    gsym_error symbols_error;
     gsym_error *error;
 } conversion_job;
 
@@ -180,6 +185,29 @@ static gsym_status create_conversion(conversion_job *job) {
     return gsym_conversion_create(job->creator, &options, &job->conversion, job->error);
 }
 
+static void *read_symbols(void *context) {
+    conversion_job *job = context;
+    job->symbols_status =
+        conversion_read_symbols(job->conversion, symbols_of(job)->object,
+                                job->binary.object, &job->symbols_error);
+    return NULL;
+}
+
+/* Scan all units, while another thread reads symbols, if there may be several and no step
+ * before needs the functions of the debug information alone. Give back the pages of the
+ * symbols. */
+static gsym_status scan_units(conversion_job *job) {
+    const gsym_object *object = symbols_of(job)->object;
+    gsym_status status;
+    job->symbols = (side_work){.run = read_symbols, .context = job};
+    if (job->thread_count == 1 ||
+        (job->options->flags & (GSYM_WITHOUT_SYMBOLS | GSYM_WITH_MERGED_FUNCTIONS)))
+        return gsym_conversion_scan(job->conversion, job->error);
+    status = conversion_scan_beside(job->conversion, &job->symbols, job->error);
+    if (object->is_file_mapping) pages_release(object->data, object->size);
+    return status;
+}
+
 static gsym_status scan(conversion_job *job) {
     uint64_t count;
     GSYM_TRY(object_file_set_sections(dwarf_of(job), job->conversion, 0, false,
@@ -198,7 +226,7 @@ static gsym_status scan(conversion_job *job) {
     GSYM_TRY(gsym_conversion_add_live_code(job->conversion, symbols_of(job)->object,
                                            job->error));
     GSYM_TRY(add_path_map(job));
-    GSYM_TRY(gsym_conversion_scan(job->conversion, job->error));
+    GSYM_TRY(scan_units(job));
     GSYM_TRY(add_split_files(job));
     GSYM_TRY(gsym_conversion_add_line_functions(job->conversion, dwarf_of(job)->object,
                                                 &count, job->error));
@@ -220,10 +248,10 @@ static gsym_status add_go_functions(conversion_job *job) {
 static gsym_status add_symbols(conversion_job *job) {
     object_file *file = symbols_of(job);
     if (job->options->flags & GSYM_WITHOUT_SYMBOLS) return GSYM_OK;
-    GSYM_TRY(in_file(file->path,
-                     gsym_conversion_add_object_symbols(job->conversion, file->object,
-                                                        job->binary.object, job->error),
-                     job->error));
+    creator_raise_string_limit(job->creator, file->object->size);
+    side_work_end(&job->symbols);
+    if (job->symbols_status != GSYM_OK) *job->error = job->symbols_error;
+    GSYM_TRY(in_file(file->path, job->symbols_status, job->error));
     GSYM_TRY(in_file(job->binary.path,
                      gsym_conversion_add_object_code(job->conversion, job->binary.object,
                                                      job->error),
@@ -298,7 +326,10 @@ static gsym_status set_uuid(conversion_job *job) {
 static gsym_status convert_binary(conversion_job *job, const char *input,
                                   const char *output) {
     const conversion_steps *steps = job->steps;
-    if (steps != NULL) GSYM_TRY(steps->begin(steps->context, &job->binary, job->error));
+    if (steps != NULL) {
+        GSYM_TRY(steps->begin(steps->context, &job->binary, job->error));
+        side_work_begin(steps->beside, job->options->thread_count != 1);
+    }
     GSYM_TRY(create_creator(job->options, &job->binary.header, &job->creator, job->error));
     GSYM_TRY(in_file(input, set_uuid(job), job->error));
     GSYM_TRY(convert_object(job));
@@ -405,6 +436,7 @@ gsym_status convert_by_steps(const char *input, const gsym_convert_options *opti
     gsym_status status = file_map(input, &job.binary.mapping, error);
     if (status == GSYM_OK) status = object_file_open(input, &job.binary, error);
     if (status == GSYM_OK) status = convert_binary(&job, input, NULL);
+    if (steps->beside->is_started) side_work_end(steps->beside);
     close_job(&job);
     return status;
 }

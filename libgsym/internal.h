@@ -7,6 +7,7 @@
 #include <gsym/lookup.h>
 
 #include "base/error.h"
+#include "base/system.h"
 
 /* ---- files.c: the system's files */
 
@@ -90,8 +91,9 @@ typedef struct conversion_steps {
     void *context;
     /* Decide whether to convert the file. */
     gsym_status (*begin)(void *context, const object_file *binary, gsym_error *error);
-    /* Finish the creator and write the output; the report has the counts of what the input
-     * lacks, `warnings` those of each category, which may not be all. */
+    side_work *beside; /* begun after that, if there may be several threads */
+    /* End that work, finish the creator and write the output; the report has the counts of
+     * what the input lacks, `warnings` those of each category, which may not be all. */
     gsym_status (*end)(void *context, const object_file *binary, gsym_creator *creator,
                        const gsym_convert_report *report, const uint64_t *warnings,
                        uint64_t go_functions, gsym_error *error);

@@ -1,4 +1,5 @@
-/* system.h - define a gate, for data that threads share; return memory to the system. */
+/* system.h - define a gate, for data that threads share, and work of another thread; return
+ * memory to the system. */
 #ifndef GSYM_BASE_SYSTEM_H
 #define GSYM_BASE_SYSTEM_H
 
@@ -33,6 +34,30 @@ static inline void sync_wait(sync_gate *gate) {
 }
 static inline void sync_announce(sync_gate *gate) {
     pthread_cond_broadcast(&gate->changed);
+}
+
+/* Work that another thread does meanwhile. */
+typedef struct side_work {
+    void *(*run)(void *context);
+    void *context;
+    pthread_t thread;
+    bool is_started, is_done;
+} side_work;
+
+/* Begin the work, if there may be another thread. */
+static inline void side_work_begin(side_work *work, bool has_thread) {
+    work->is_started =
+        has_thread && pthread_create(&work->thread, NULL, work->run, work->context) == 0;
+}
+
+/* Wait for the end of the work; do it, if no other thread does or did. */
+static inline void side_work_end(side_work *work) {
+    if (work->is_started)
+        pthread_join(work->thread, NULL);
+    else if (!work->is_done)
+        (void)work->run(work->context);
+    work->is_started = false;
+    work->is_done = true;
 }
 
 /* Let the system drop the whole pages of these bytes, which are part of a mapped file; it

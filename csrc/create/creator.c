@@ -4,6 +4,7 @@
  * an encoded record, which is not copied before the file is read out. */
 #include <inttypes.h>
 
+#include "base/system.h"
 #include "create/state.h"
 
 enum {
@@ -98,6 +99,8 @@ gsym_status gsym_creator_set_uuid(gsym_creator *creator, const uint8_t *uuid, si
     creator->uuid_size = size;
     return GSYM_OK;
 }
+
+void creator_allow_thread(gsym_creator *creator) { creator->has_thread = true; }
 
 /* ---- strings and files ------------------------------------------------------ */
 
@@ -245,6 +248,13 @@ static void count_record(gsym_creator *creator, const creator_record *record) {
         creator->report.functions_debug_info++;
     else
         creator->report.functions_symbol_table++;
+}
+
+gsym_status creator_expect(gsym_creator *creator, size_t count, gsym_error *error) {
+    record_list *list = &creator->records;
+    if (!LIST_RESERVE(*list, count)) return gsym_fail_memory(error);
+    pages_enlarge(list->items + list->count, count * sizeof *list->items);
+    return GSYM_OK;
 }
 
 gsym_status creator_keep(gsym_creator *creator, const creator_record *records,

@@ -28,7 +28,9 @@ enum {
     RECORD_HAS_NAMES = 128,
     /* A symbol has rows of these lines. */
     RECORD_USED = 256,
-    RECORD_BINDING_SHIFT = 9 /* the symbol_binding is in the highest bits */
+    /* Its `name` is the index of the record that names it, while records are pruned. */
+    RECORD_NAME_TAKEN = 512,
+    RECORD_BINDING_SHIFT = 10 /* the symbol_binding is in the highest bits */
 };
 
 /* A function of the file.
@@ -71,6 +73,11 @@ static inline creator_record creator_record_of(const gsym_function *function,
 unsigned creator_strp_size(const gsym_creator *creator);
 bool creator_big_endian(const gsym_creator *creator);
 bool creator_has_index(const gsym_creator *creator);
+
+/* Let another thread do a part of finishing, if there are many functions. */
+void creator_allow_thread(gsym_creator *creator);
+/* Prepare to keep `count` records more. */
+gsym_status creator_expect(gsym_creator *creator, size_t count, gsym_error *error);
 
 /* Add a string as gsym_creator_add_string() does. `hash` is string_hash() of the bytes, so
  * that it can be computed before the ordered step. */

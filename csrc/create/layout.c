@@ -217,20 +217,25 @@ static void add_indexes(gsym_creator *creator, buffer *index, uint32_t count) {
     index_encoder_deinit(&encoder);
 }
 
-static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
+void *creator_make_indexes(void *context) {
+    gsym_creator *creator = context;
+    uint32_t count = (uint32_t)creator->records.count;
+    /* In version 1, only the part that names the module may follow the index, so a file
+     * that ends with shared strings has none. */
+    if (is_sharing(creator) && creator->options.version == GSYM_VERSION_1)
+        creator->options.has_index = 0;
+    if (!creator->options.has_index) return NULL;
+    index_section_begin(&creator->index, count);
+    add_indexes(creator, &creator->index, count);
+    return NULL;
+}
+
+static gsym_status end_index(gsym_creator *creator, gsym_error *error) {
     buffer *index = &creator->index;
     uint32_t count = (uint32_t)creator->records.count;
     foreign_section section = {.type = GSYM_SECTION_INDEX};
     size_t starts;
     file_layout l;
-    /* In version 1, only the part that names the module may follow the index, so a file
-     * that ends with shared strings has none. */
-    if (is_sharing(creator) && creator->options.version == GSYM_VERSION_1) {
-        creator->options.has_index = 0;
-        return GSYM_OK;
-    }
-    index_section_begin(index, count);
-    add_indexes(creator, index, count);
     creator->options.has_index = index_section_is_worth(index, count);
     if (!creator->options.has_index)
         return index->failed ? gsym_fail_memory(error) : GSYM_OK;
@@ -262,7 +267,7 @@ static void identify_index(gsym_creator *creator) {
 gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error) {
     file_layout l;
     creator_output *output = &creator->output;
-    if (creator->options.has_index) GSYM_TRY(make_index(creator, error));
+    if (creator->options.has_index) GSYM_TRY(end_index(creator, error));
     l = lay_out_parts(creator);
     GSYM_TRY(check_layout(creator, &l, error));
     buffer_reserve(&output->head, (size_t)(l.file_table.offset + l.file_table.size));

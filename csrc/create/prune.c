@@ -12,6 +12,7 @@
  *
  * A bare record has only a range and a name, a rich one has more. */
 #include "base/sort.h"
+#include "base/system.h"
 #include "create/state.h"
 
 /* Limit: Functions and symbols of one start, of which one names the other */
@@ -19,10 +20,16 @@ LIMIT(NAME_STEPS, 1 << 26, 256);
 
 enum { AHEAD = 8 /* records to prefetch, as they are visited in another order */ };
 
+/* The pruning of adjacent starts. No function that starts below them reaches them. */
 typedef struct pruning {
-    gsym_creator *creator;
+    const gsym_creator *creator;
     const creator_record *records;
-    record_list kept;
+    const record_key *keys;
+    size_t count;
+    record_list kept; /* in memory that is reserved for all records */
+    record_list lines; /* for creator->lines */
+    uint64_t different, cut_functions; /* more of these, for the creator */
+    bool failed; /* memory ran out */
     /* Highest addresses of the functions that start below the present start: of those of
      * the debug information, and of any. */
     uint64_t debug_info_last;
@@ -59,20 +66,9 @@ static bool is_nameless(const creator_record *record) {
     return (record->flags & RECORD_NAMELESS) != 0;
 }
 
-/* Make *winner_ret the function `nameless` with the name of another record of its range. */
-static gsym_status name_nameless(const pruning *p, const creator_record *nameless,
-                                 const creator_record *other, creator_record *winner_ret,
-                                 gsym_error *error) {
-    *winner_ret = *nameless;
-    winner_ret->flags &= ~(uint32_t)RECORD_NAMELESS;
-    return creator_intern_name(p->creator, other, &winner_ret->name, error);
-}
-
-/* Choose the record to keep of those of one range. *is_found_ret is false if all are labels
- * or nameless. */
-static gsym_status choose(const pruning *p, const record_key *run, size_t count,
-                          creator_record *winner_ret, bool *is_found_ret,
-                          gsym_error *error) {
+/* Choose the record to keep of those of one range; false if all are labels or nameless. */
+static bool choose(pruning *p, const record_key *run, size_t count,
+                   creator_record *winner_ret) {
     const creator_record *rich = NULL, *plain = NULL, *nameless = NULL, *symbol = NULL;
     bool is_debug_info = false;
     for (size_t i = 0; i < count; ++i) {
@@ -91,27 +87,28 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
         } else if (rich == NULL) {
             rich = record;
         } else if (!record_order_same_bytes(rich, record)) {
-            p->creator->report.duplicates_different++;
+            ++p->different;
             if (is_better(p->creator, record, rich)) rich = record;
         }
     }
     if (plain == NULL) plain = symbol;
     if (rich == NULL && nameless != NULL && plain != NULL) {
-        *is_found_ret = true;
-        return name_nameless(p, nameless, plain, winner_ret, error);
+        *winner_ret = *nameless;
+        winner_ret->flags &= ~(uint32_t)RECORD_NAMELESS;
+        winner_ret->flags |= RECORD_NAME_TAKEN;
+        winner_ret->name = (uint64_t)(plain - p->records);
+        return true;
     }
     if (rich == NULL) rich = plain;
-    *is_found_ret = rich != NULL && !record_is_label(rich);
-    if (!*is_found_ret) { /* the lines of a nameless function may be given to symbols of
-                             other ranges */
-        bool has_lines = nameless != NULL && nameless->size > 0;
-        return !has_lines || LIST_ADD(p->creator->lines, *nameless)
-                   ? GSYM_OK
-                   : gsym_fail_memory(error);
+    if (rich == NULL || record_is_label(rich)) {
+        /* the lines of a nameless function may be given to symbols of other ranges */
+        if (nameless != NULL && nameless->size > 0)
+            p->failed |= !LIST_ADD(p->lines, *nameless);
+        return false;
     }
     *winner_ret = *rich;
     if (is_debug_info) winner_ret->flags &= ~(uint32_t)GSYM_ORIGIN_SYMBOL_TABLE;
-    return GSYM_OK;
+    return true;
 }
 
 /* Whether a function that starts below `address` and ends at `last` contains it. */
@@ -120,7 +117,7 @@ static bool is_covered(uint64_t address, uint64_t last) {
 }
 
 static void keep(pruning *p, const creator_record *record) {
-    p->kept.items[p->kept.count++] = *record; /* memory is reserved for all records */
+    p->kept.items[p->kept.count++] = *record;
 }
 
 static void extend_cover(pruning *p, size_t first) {
@@ -160,24 +157,21 @@ static void keep_label(pruning *p, const record_key *keys, size_t count) {
 }
 
 /* Prune the records of one start address, whose keys ascend by size. */
-static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
-                               gsym_error *error) {
+static void prune_start(pruning *p, const record_key *keys, size_t count) {
     size_t first = p->kept.count;
     size_t settled = first; /* index of the first kept record that may still be dropped */
     bool has_function = false;
     for (size_t from = 0, end; from < count; from = end) {
         creator_record winner;
-        bool is_found;
         end = record_order_run_end(keys, count, from);
-        GSYM_TRY(choose(p, keys + from, end - from, &winner, &is_found, error));
-        if (!is_found) continue;
+        if (!choose(p, keys + from, end - from, &winner)) continue;
         has_function = true;
         if ((winner.flags & RECORD_NAMED_BY_SYMBOL) != 0) {
             if (count <= p->name_steps) {
                 p->name_steps -= count;
-                GSYM_TRY(creator_take_symbol_name(p->creator, keys, count, &winner, error));
+                creator_take_symbol_name(p->creator, keys, count, &winner);
             } else {
-                p->creator->cut_functions++;
+                ++p->cut_functions;
             }
         }
         if (record_is_symbol(&winner) && !record_is_rich(p->creator, &winner) &&
@@ -195,16 +189,81 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
     if (!has_function && !is_covered(keys[0].address, p->any_last))
         keep_label(p, keys, count);
     extend_cover(p, first);
-    return GSYM_OK;
 }
 
-static gsym_status prune_all(pruning *p, const record_key *keys, size_t count,
-                             gsym_error *error) {
-    for (size_t from = 0, end; from < count; from = end) {
-        for (end = from; end < count && keys[end].address == keys[from].address; ++end)
-            if (end + AHEAD < count)
+static void *prune_part(void *context) {
+    pruning *p = context;
+    const record_key *keys = p->keys;
+    p->name_steps = LIMIT_OF(NAME_STEPS, p->count);
+    for (size_t from = 0, end; from < p->count; from = end) {
+        for (end = from; end < p->count && keys[end].address == keys[from].address; ++end)
+            if (end + AHEAD < p->count)
                 __builtin_prefetch(&p->records[keys[end + AHEAD].index]);
-        GSYM_TRY(prune_start(p, keys + from, end - from, error));
+        prune_start(p, keys + from, end - from);
+    }
+    return NULL;
+}
+
+/* Return the first key of the second half that starts above all records before it; `count`
+ * if there is none. */
+static size_t find_cut(const record_key *keys, size_t count) {
+    uint64_t last = 0;
+    for (size_t i = 0; i < count; ++i) {
+        uint64_t own = keys[i].address + (keys[i].size == 0 ? 0 : keys[i].size - 1);
+        if (i >= count / 2 && keys[i].address > last) return i;
+        if (own > last) last = own;
+    }
+    return count;
+}
+
+/* Add what the pruning of a part found; false if memory ran out. */
+static bool end_part(gsym_creator *creator, pruning *p) {
+    record_list *lines = &creator->lines;
+    bool has_room = !p->failed && LIST_RESERVE(*lines, p->lines.count);
+    for (size_t i = 0; has_room && i < p->lines.count; ++i)
+        lines->items[lines->count++] = p->lines.items[i];
+    free(p->lines.items);
+    creator->report.duplicates_different += p->different;
+    creator->cut_functions += p->cut_functions;
+    return has_room;
+}
+
+/* Prune in two parts, the second of which another thread may do. `kept` has room for all
+ * records, and gets those that stay. */
+static gsym_status prune_all(gsym_creator *creator, const record_key *keys,
+                             record_list *kept, gsym_error *error) {
+    size_t count = creator->records.count, cut = find_cut(keys, count);
+    pruning first = {.creator = creator,
+                     .records = creator->records.items,
+                     .keys = keys,
+                     .count = cut,
+                     .kept = {.items = kept->items}};
+    pruning second = first;
+    side_work work = {.run = prune_part, .context = &second};
+    bool has_room;
+    second.keys += cut;
+    second.count = count - cut;
+    second.kept.items += cut;
+    side_work_begin(&work, creator_uses_thread(creator));
+    prune_part(&first);
+    side_work_end(&work);
+    memmove(kept->items + first.kept.count, second.kept.items,
+            second.kept.count * sizeof *kept->items);
+    kept->count = first.kept.count + second.kept.count;
+    has_room = end_part(creator, &first);
+    has_room &= end_part(creator, &second);
+    return has_room ? GSYM_OK : gsym_fail_memory(error);
+}
+
+/* Give their names to the records that take them from others. */
+static gsym_status name_takers(gsym_creator *creator, record_list *kept,
+                               gsym_error *error) {
+    for (size_t i = 0; i < kept->count; ++i) {
+        creator_record *record = &kept->items[i];
+        if ((record->flags & RECORD_NAME_TAKEN) == 0) continue;
+        record->flags &= ~(uint32_t)RECORD_NAME_TAKEN;
+        GSYM_TRY(creator_intern_name(creator, &creator->records.items[record->name],
+                                     &record->name, error));
     }
     return GSYM_OK;
 }
@@ -273,9 +332,7 @@ static gsym_status check_order(const record_list *records, gsym_error *error) {
 
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error) {
     record_list *records = &creator->records;
-    pruning p = {.creator = creator,
-                 .records = records->items,
-                 .name_steps = LIMIT_OF(NAME_STEPS, records->count)};
+    record_list kept = {0};
     record_key *keys;
     gsym_status status;
     if (creator->options.keep_all) {
@@ -283,18 +340,19 @@ gsym_status creator_prune(gsym_creator *creator, gsym_error *error) {
         return settle(creator, error);
     }
     GSYM_TRY(record_order_sort(records, &keys, error));
-    if (array_reserve(&p.kept.items, &p.kept.capacity, records->count,
-                      sizeof *p.kept.items))
-        status = prune_all(&p, keys, records->count, error);
-    else
-        status = gsym_fail_memory(error);
+    status = LIST_RESERVE(kept, records->count) ? GSYM_OK : gsym_fail_memory(error);
+    if (status == GSYM_OK) {
+        pages_enlarge(kept.items, records->count * sizeof *kept.items);
+        status = prune_all(creator, keys, &kept, error);
+    }
     free(keys);
+    if (status == GSYM_OK) status = name_takers(creator, &kept, error);
     if (status != GSYM_OK) {
-        free(p.kept.items);
+        free(kept.items);
         return status;
     }
     free(records->items);
-    *records = p.kept;
+    *records = kept;
     creator_keep_asked(creator);
     return records->count == 0 ? GSYM_OK : settle(creator, error);
 }

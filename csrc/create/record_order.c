@@ -5,60 +5,80 @@
  * calls; if they are equal, it alone has InlineInfo; if both or neither have it, it has
  * more rows; if they are as many, it has the greater address in the first row whose
  * addresses differ. */
+#include "base/system.h"
 #include "create/state.h"
 
 enum {
-    DIGIT_BITS = 8,
-    DIGIT_VALUES = 1 << DIGIT_BITS,
-    SIZE_DIGITS = 4,
-    DIGITS = SIZE_DIGITS + 8
+    FEW_KEYS = 1 << 12, /* for which tables of small digits cost less */
+    FEW_KEYS_DIGIT_BITS = 8,
+    DIGIT_BITS = 11,
+    INSERTED_KEYS = 16 /* of one address, which are sorted by insertion */
 };
 
-/* Return a digit of a key for the radix sort. Digit 0 is the least significant one: first
- * come those of the size, then those of the address. */
-static inline unsigned key_digit(const record_key *key, unsigned digit) {
-    uint64_t value = digit < SIZE_DIGITS ? key->size : key->address;
-    unsigned place = digit < SIZE_DIGITS ? digit : digit - SIZE_DIGITS;
-    return (unsigned)(value >> (place * DIGIT_BITS)) & (DIGIT_VALUES - 1);
-}
-
-static void sort_by_digit(const record_key *keys, size_t count, unsigned digit,
-                          record_key *sorted) {
-    uint32_t next[DIGIT_VALUES] = {0}, sum = 0;
-    for (size_t i = 0; i < count; ++i) ++next[key_digit(&keys[i], digit)];
-    for (unsigned value = 0; value < DIGIT_VALUES; ++value) {
+/* Sort keys by some bits of the address, or of the size. Equal ones keep their order. */
+static void sort_by_digit(const record_key *keys, size_t count, bool by_size,
+                          unsigned shift, unsigned bits, record_key *sorted) {
+    uint32_t next[1 << DIGIT_BITS] = {0}, sum = 0, mask = (1u << bits) - 1;
+    for (size_t i = 0; i < count; ++i)
+        ++next[(by_size ? keys[i].size : keys[i].address) >> shift & mask];
+    for (uint32_t value = 0; value <= mask; ++value) {
         uint32_t start = sum;
         sum += next[value];
         next[value] = start;
     }
-    for (size_t i = 0; i < count; ++i) sorted[next[key_digit(&keys[i], digit)]++] = keys[i];
+    for (size_t i = 0; i < count; ++i)
+        sorted[next[(by_size ? keys[i].size : keys[i].address) >> shift & mask]++] =
+            keys[i];
+}
+
+static void insert_by_size(record_key *keys, size_t count) {
+    for (size_t i = 1; i < count; ++i) {
+        record_key key = keys[i];
+        size_t at = i;
+        for (; at > 0 && keys[at - 1].size > key.size; --at) keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+}
+
+/* Sort the keys of each address by size. */
+static void sort_sizes(record_key *keys, size_t count, record_key *spare) {
+    for (size_t from = 0, end; from < count; from = end) {
+        for (end = from + 1; end < count && keys[end].address == keys[from].address;) ++end;
+        if (end - from <= INSERTED_KEYS) {
+            insert_by_size(keys + from, end - from);
+            continue;
+        }
+        for (unsigned shift = 0; shift < 32; shift += FEW_KEYS_DIGIT_BITS) {
+            sort_by_digit(keys + from, end - from, true, shift, FEW_KEYS_DIGIT_BITS, spare);
+            memcpy(keys + from, spare, (end - from) * sizeof *keys);
+        }
+    }
 }
 
 gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
                               gsym_error *error) {
     size_t count = records->count;
-    record_key differing = {0}; /* the bits in which any key differs from the first one */
-    record_key *keys = calloc(count, sizeof *keys), *spare = calloc(count, sizeof *spare);
-    if (keys == NULL || spare == NULL) {
-        free(keys);
-        free(spare);
-        return gsym_fail_memory(error);
-    }
+    unsigned bits = count < FEW_KEYS ? FEW_KEYS_DIGIT_BITS : DIGIT_BITS;
+    uint64_t differing = 0; /* the bits in which any address differs from the first one */
+    record_key *room = calloc(2 * count, sizeof *room);
+    record_key *keys = room, *spare = room + count;
+    if (room == NULL) return gsym_fail_memory(error);
+    pages_enlarge(room, 2 * count * sizeof *room);
     for (size_t i = 0; i < count; ++i) {
         const creator_record *record = &records->items[i];
         keys[i] = (record_key){record->address, (uint32_t)record->size, (uint32_t)i};
-        differing.address |= keys[i].address ^ keys[0].address;
-        differing.size |= keys[i].size ^ keys[0].size;
+        differing |= keys[i].address ^ keys[0].address;
     }
-    for (unsigned digit = 0; digit < DIGITS; ++digit) {
+    for (unsigned shift = 0; shift < 64; shift += bits) {
         record_key *swap = keys;
-        if (key_digit(&differing, digit) == 0) continue;
-        sort_by_digit(keys, count, digit, spare);
+        if ((differing >> shift & ((1u << bits) - 1)) == 0) continue;
+        sort_by_digit(keys, count, false, shift, bits, spare);
         keys = spare;
         spare = swap;
     }
-    free(spare);
-    *keys_ret = keys;
+    sort_sizes(keys, count, spare);
+    if (keys != room) memcpy(room, keys, count * sizeof *room);
+    *keys_ret = room;
     return GSYM_OK;
 }
 

@@ -92,6 +92,7 @@ struct gsym_creator {
     gsym_creator_options options;
     unsigned strp_size;
     bool is_finished;
+    bool has_thread; /* another thread may do a part of finishing */
     bool may_lower_base; /* the base address may be lowered to the first function */
     bool is_segment;    /* the file is one of the segments of a larger one */
     uint8_t *uuid;
@@ -118,6 +119,13 @@ struct gsym_creator {
     uint64_t cut_functions; /* number that lack lines or a name because of a limit */
     creator_output output;
 };
+
+enum { MANY_FUNCTIONS = 1 << 13 }; /* for which a second thread saves time */
+
+/* Whether another thread may do a part of finishing. */
+static inline bool creator_uses_thread(const gsym_creator *creator) {
+    return creator->has_thread && creator->records.count >= MANY_FUNCTIONS;
+}
 
 gsym_status creator_check_open(const gsym_creator *creator, gsym_error *error);
 
@@ -209,11 +217,10 @@ bool record_order_is_poorer(const gsym_creator *creator, const creator_record *l
 /* Intern the name of a record, if it is pending. */
 gsym_status creator_intern_name(gsym_creator *creator, const creator_record *record,
                                 uint64_t *strp_ret, gsym_error *error);
-/* Give a function without a linkage name the name of a symbol of its range. `keys` are
+/* Let a function without a linkage name take the name of a symbol of its range. `keys` are
  * those of all records with its start. */
-gsym_status creator_take_symbol_name(gsym_creator *creator, const record_key *keys,
-                                     size_t count, creator_record *winner,
-                                     gsym_error *error);
+void creator_take_symbol_name(const gsym_creator *creator, const record_key *keys,
+                              size_t count, creator_record *winner);
 
 /* ---- asked.c, continuations.c ---------------------------------------------------- */
 
@@ -234,6 +241,9 @@ gsym_status creator_assign_lines(gsym_creator *creator, gsym_error *error);
 gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
 /* Add an entry for the rest of a function after each function nested in it. */
 gsym_status creator_continue(gsym_creator *creator, gsym_error *error);
+/* Make the indexes of the functions, if the file may have them. The strings of the file
+ * need no order yet. */
+void *creator_make_indexes(void *creator);
 /* Decide in which order the strings are in the file. */
 gsym_status creator_order_strings(gsym_creator *creator, gsym_error *error);
 /* Decide the offset of each part of the file, and make its header and tables. */

@@ -121,26 +121,26 @@ static unsigned name_rank(const creator_record *symbol, text symbol_name, text n
     return (is_spelled ? 0 : UNSPELLED) + creator_record_binding(symbol);
 }
 
-gsym_status creator_take_symbol_name(gsym_creator *creator, const record_key *keys,
-                                     size_t count, creator_record *winner,
-                                     gsym_error *error) {
+void creator_take_symbol_name(const gsym_creator *creator, const record_key *keys,
+                              size_t count, creator_record *winner) {
     text name = record_name(creator, winner);
     const creator_record *best = NULL;
     unsigned best_rank = NO_RANK - 1;
-    if (is_mangled(name)) return GSYM_OK;
+    if (is_mangled(name)) return;
     for (size_t i = 0; i < count; ++i) {
         const creator_record *symbol = &creator->records.items[keys[i].index];
         text symbol_name;
         unsigned rank;
         if (!may_name(creator, &keys[i], winner)) continue;
         symbol_name = record_name(creator, symbol);
-        if (is_same(symbol_name, name)) return GSYM_OK;
+        if (is_same(symbol_name, name)) return;
         rank = name_rank(symbol, symbol_name, name,
                          !record_is_label(symbol) && keys[i].size == winner->size);
         if (rank > best_rank) continue;
         best_rank = rank;
         best = symbol;
     }
-    if (best == NULL) return GSYM_OK;
-    return creator_intern_name(creator, best, &winner->name, error);
+    if (best == NULL) return;
+    winner->flags |= RECORD_NAME_TAKEN;
+    winner->name = (uint64_t)(best - creator->records.items);
 }

@@ -141,6 +141,7 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
     conversion->keeps_repeated = (options->flags & GSYM_CONVERT_KEEP_REPEATED) != 0;
     conversion->warnings.keep = (options->flags & GSYM_CONVERT_KEEP_WARNINGS) != 0;
     conversion->worker_count = options->thread_count == 0 ? 1 : options->thread_count;
+    if (conversion->worker_count > 1) creator_allow_thread(creator);
     status = debug_files_init(&conversion->files, error);
     if (status != GSYM_OK) {
         gsym_conversion_destroy(conversion);
@@ -250,8 +251,32 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
     return GSYM_OK;
 }
 
+static gsym_status collect_warnings(warning_list *all, const warning_list *some,
+                                    gsym_error *error) {
+    for (unsigned i = 0; i < GSYM_WARN_COUNT; ++i) all->counts[i] += some->counts[i];
+    if (some->failed || !LIST_RESERVE(*all, some->count)) return gsym_fail_memory(error);
+    if (some->count > 0)
+        memcpy(all->items + all->count, some->items, some->count * sizeof *some->items);
+    all->count += some->count;
+    return GSYM_OK;
+}
+
 gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error) {
+    debug_files_prepare(&conversion->files);
     return debug_files_scan(&conversion->files, &conversion->warnings, error);
+}
+
+gsym_status conversion_scan_beside(gsym_conversion *conversion, side_work *beside,
+                                   gsym_error *error) {
+    warning_list found = {.keep = conversion->warnings.keep};
+    gsym_status status, collected;
+    debug_files_prepare(&conversion->files);
+    side_work_begin(beside, true);
+    status = debug_files_scan(&conversion->files, &found, error);
+    side_work_end(beside);
+    collected = collect_warnings(&conversion->warnings, &found, error);
+    free(found.items);
+    return status == GSYM_OK ? collected : status;
 }
 
 gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb *pdb,
@@ -657,18 +682,12 @@ void gsym_conversion_cancel(gsym_conversion *conversion) {
 
 /* ---- collecting ---------------------------------------------------------------------- */
 
-static gsym_status collect_warnings(warning_list *all, const warning_list *some,
-                                    gsym_error *error) {
-    for (unsigned i = 0; i < GSYM_WARN_COUNT; ++i) all->counts[i] += some->counts[i];
-    if (some->failed || !LIST_RESERVE(*all, some->count)) return gsym_fail_memory(error);
-    if (some->count > 0)
-        memcpy(all->items + all->count, some->items, some->count * sizeof *some->items);
-    all->count += some->count;
-    return GSYM_OK;
-}
-
 /* Give all records to the creator in the order of the units. */
 static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
+    size_t count = 0;
+    for (size_t unit = 0; unit < conversion->run_count; ++unit)
+        count += conversion->runs[unit].count;
+    GSYM_TRY(creator_expect(conversion->creator, count, error));
     for (size_t unit = 0; unit < conversion->run_count; ++unit) {
         const unit_run *run = &conversion->runs[unit];
         const unit_encoder *encoder = &conversion->workers[run->worker].encoder;

@@ -244,16 +244,18 @@ static gsym_status scan_all(root_scan *scan, warning_list *warnings, gsym_error 
     return scan->roots.failed ? gsym_fail_memory(error) : GSYM_OK;
 }
 
-gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
-                             gsym_error *error) {
-    root_scan scan = {.files = files, .roots = {.limit = SCAN_TABLES, .has_roots = true}};
-    gsym_status status;
+void debug_files_prepare(debug_files *files) {
     ranges_join(&files->text, 0);
     files->common.text = files->text.items;
     files->common.text_count = files->text.count;
     files->common.path_rules = &files->path_rules;
     debug_files_take_live(files);
-    status = scan_all(&scan, warnings, error);
+}
+
+gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
+                             gsym_error *error) {
+    root_scan scan = {.files = files, .roots = {.limit = SCAN_TABLES, .has_roots = true}};
+    gsym_status status = scan_all(&scan, warnings, error);
     abbrev_cache_deinit(&scan.roots);
     if (status != GSYM_OK) return status;
     files->is_scanned = true;

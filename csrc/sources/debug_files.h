@@ -90,6 +90,8 @@ gsym_status debug_file_scan(debug_file *file, dwarf_unit_visit *visit, void *con
 /* Sort files->live, to which addresses with code were added, and let the main files use
  * it. */
 void debug_files_take_live(debug_files *files);
+/* Prepare the scan: code ranges and live code are complete. */
+void debug_files_prepare(debug_files *files);
 /* List all units of the main files, those of them that are skeletons, and the number of
  * units of each line table. */
 gsym_status debug_files_scan(debug_files *files, warning_list *warnings,

@@ -34,11 +34,8 @@ gsym_status gsym_conversion_add_object_spans(gsym_conversion *conversion, uint32
     return GSYM_OK;
 }
 
-gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
-                                               const gsym_object *object,
-                                               const gsym_object *image,
-                                               gsym_error *error) {
-    creator_raise_string_limit(conversion_creator(conversion), object->size);
+gsym_status conversion_read_symbols(gsym_conversion *conversion, const gsym_object *object,
+                                    const gsym_object *image, gsym_error *error) {
     creator_await_symbols(conversion_creator(conversion));
     switch (object->header.format) {
         case GSYM_OBJECT_ELF: return elf_add_symbols(conversion, object, error);
@@ -46,6 +43,14 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
         case GSYM_OBJECT_WASM: return wasm_add_symbols(conversion, object, error);
         default: return pe_add_symbols(conversion, object, image, error);
     }
+}
+
+gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
+                                               const gsym_object *object,
+                                               const gsym_object *image,
+                                               gsym_error *error) {
+    creator_raise_string_limit(conversion_creator(conversion), object->size);
+    return conversion_read_symbols(conversion, object, image, error);
 }
 
 gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,

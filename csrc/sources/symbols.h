@@ -20,6 +20,9 @@ void symbol_starts_sort(symbol_starts *starts);
 /* Return the first start above `address`, or `end` if that is lower. */
 uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end);
 
+/* As gsym_conversion_add_object_symbols(), but with the limit on strings as it is. */
+gsym_status conversion_read_symbols(gsym_conversion *conversion, const gsym_object *object,
+                                    const gsym_object *image, gsym_error *error);
 gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                             gsym_error *error);
 /* Add the functions of the table of a kernel of Linux, if there is one. */
