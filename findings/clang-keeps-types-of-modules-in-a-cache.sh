@@ -8,8 +8,7 @@
 #   of such a type has the length 0. llvm-gsymutil warns that it cannot find the split unit, also
 #   while the file is there.
 # Versions: clang and llvm 22.1.8, gdb 13.1 (Debian 12).
-# Source: seen; lldb 22.1.8 reads the file and has the type until the cache is gone. With
-#   -gsplit-dwarf there is no such unit, and the types are in no file that the program names.
+# Source: seen.
 set -euo pipefail
 
 for tool in clang-22 gdb llvm-dwarfdump-22 llvm-gsymutil-22; do

@@ -3,12 +3,10 @@
 #
 # Guess: with -gdwarf64 all of a unit is 64-bit DWARF, as DWARF 5 section 7.4 asks.
 # Seen: GCC writes .debug_info in the 64-bit format, and leaves .debug_line to the assembler,
-#   which it does not tell: that table is in the 32-bit format. llvm-symbolizer 22.1.8,
-#   eu-addr2line 0.188 and symbolic 13.9.0 take the format from each header and answer.
-#   pyelftools takes that of the unit, reads offsets of 8 bytes where 4 stand, and raises an
-#   error about something else; addr2line 2.40 answers line 0 and no inlined call.
+#   which it does not tell: that table is in the 32-bit format. pyelftools takes the format of
+#   the unit, reads offsets of 8 bytes where 4 stand, and raises an error about something else.
 # Versions: GCC 12.2.0 with GNU as 2.40; pyelftools 0.33 (PyPI).
-# Source: seen. clang 22.1.8 writes both in the 64-bit format, which all of these read.
+# Source: seen.
 set -euo pipefail
 
 for tool in gcc as; do

@@ -8,7 +8,7 @@
 #   opentelemetry-proto makes `opentelemetry` a package without `metrics`, and the import fails in
 #   a way that Ray does not expect (ImportError, not ModuleNotFoundError), so its agents end.
 # Versions: ray 2.60.0, opentelemetry-proto 1.45.2 (PyPI).
-# Source: seen; dashboard.log of Ray has "cannot import name 'metrics' from 'opentelemetry'".
+# Source: seen, the last in dashboard.log of Ray.
 set -euo pipefail
 
 folder=$(mktemp -d)
@@ -37,6 +37,9 @@ start() { RAY_USAGE_STATS_ENABLED=0 venv/bin/python start.py "$folder/$1" 2>/dev
 alone=$(start a)
 venv/bin/pip install -q --disable-pip-version-check opentelemetry-proto==1.45.2
 beside=$(start b)
+reason=$(grep -hom1 "cannot import name 'metrics' from 'opentelemetry'" \
+  b/session_*/logs/dashboard*.log | sort -u)
 echo "alone: $alone"
 echo "beside opentelemetry-proto: $beside"
-[ "$alone" = starts ] && [[ "$beside" == "fails: The current node timed out during startup"* ]]
+echo "dashboard.log: $reason"
+[ "$alone" = starts ] && [ -n "$reason" ] && [[ "$beside" == "fails: The current node timed out during startup"* ]]

@@ -8,7 +8,7 @@
 #   the two threads increment as soon as they can are sometimes not reported; where one waits
 #   a tenth of a second first, all are. A test that expects a report has to keep them apart.
 # Versions: clang 19.1.7 (Debian's clang-19 and libclang-rt-19-dev 1:19.1.7-3~deb12u1).
-# Source: seen: 19 of 600 runs were missed. Likely because shadow memory is updated without locks.
+# Source: seen.
 set -euo pipefail
 
 command -v clang-19 >/dev/null || { echo "needs clang-19 and libclang-rt-19-dev"; exit 77; }

@@ -5,11 +5,10 @@
 #   side into a function share no instruction, as in the DWARF of the module.
 # Seen: with debug_info=True wasmtime moves the DWARF of the module to the machine code that it
 #   compiles. A function has its whole range; its unit lacks hundreds of bytes of it, from
-#   the middle. Readers that look for the unit of an address first, as llvm-symbolizer, find no
-#   line and no inlined call there; those that go through the functions do. Ranges of inlined
-#   calls next to each other overlap, so that readers disagree on which one runs.
+#   the middle, where a reader that looks for the unit of an address first finds none. Ranges of
+#   inlined calls next to each other overlap.
 # Versions: wasmtime 50.0.1, ziglang 0.17.0, pyelftools 0.33 (PyPI), on x86-64.
-# Source: seen. llvm-dwarfdump --verify 22.1.8 reports DIEs that overlap as errors.
+# Source: seen.
 set -euo pipefail
 
 folder=$(mktemp -d)

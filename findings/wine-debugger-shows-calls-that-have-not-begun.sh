@@ -4,11 +4,9 @@
 # Guess: the frame of a caller has the function, the line and the inlined calls of the call
 #   that is running, for which debuggers look up the byte before the return address.
 # Seen: winedbg looks up the return address itself. What stands there is what comes after
-#   the call: `after`, inlined on the next line, is a frame between `crash` and `outer`. In
-#   each backtrace of Wine's own build there is a frame __wine_pop_frame below the program
-#   for the same reason: it would end the handler after the program has returned.
+#   the call: `after`, inlined on the next line, is a frame between `crash` and `outer`.
 # Versions: Wine 8.0 (Debian 12), x86_64-w64-mingw32-gcc 12 with -gdwarf-4.
-# Source: seen. gdb and llvm-symbolizer (with the address less 1) say `outer` at line 9.
+# Source: seen.
 set -euo pipefail
 
 PATH=$PATH:/usr/lib/wine

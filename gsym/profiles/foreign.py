@@ -32,7 +32,6 @@ _JITDUMP = f"a jitdump; it has no samples; {_PERF.replace('-g', '-k mono -g')}"
 _ANDROID = (
     "a method trace of Android; open it at profiler.firefox.com, and save it as JSON"
 )
-_SYSPROF = f"a capture of sysprof; {_PERF}"
 # By their first bytes.
 _MAGICS: Mapping[bytes, str] = {
     b"SIMPLEPERF": (
@@ -53,7 +52,8 @@ _MAGICS: Mapping[bytes, str] = {
         "a recording of memray; type: memray transform speedscope {} -o "
         f"out.json{_TOP} out.json"
     ),
-    **dict.fromkeys((b"\x95\xa8\xc5\xca", b"\xca\xa8\xc5\x95"), _SYSPROF),
+    b"\x95\xa8\xc5\xca": f"a capture of sysprof; {_PERF}",
+    b"\xca\xa8\xc5\x95": f"a capture of sysprof; {_PERF}",
     **dict.fromkeys((b"JiTD", b"DTiJ"), _JITDUMP),
     # The marks of marshal for a dictionary and a tuple, referred to or not.
     **{bytes(pair): _PSTATS for pair in product(b"{\xfb", b"()\xa8\xa9")},
@@ -121,8 +121,7 @@ _MEMBERS: Mapping[str, str] = {
     ),
     "linux-perf-json-version": "JSON of perf; give gsym the perf.data itself",
     "probes": (
-        "JSON of bpftrace; type: bpftrace PROGRAM | stackcollapse-bpftrace.pl, "
-        "without -f json"
+        "JSON of bpftrace; without -f json: bpftrace PROGRAM | stackcollapse-bpftrace.pl"
     ),
     "gc_samples": f"a dump of stackprof; type: stackprof --stackcollapse {_TO_STACKS}",
     "alloc_samples": (

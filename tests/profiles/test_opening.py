@@ -229,7 +229,7 @@ def test_a_binary_format_that_is_not_read_says_what_to_type(
         ("\t\t\tCall graph\n\n\ngranularity: each sample\n", "gprof2dot {}"),
         ("Functions sorted by metric: Exclusive Total CPU Time\n\n", "perf record -g"),
         ("Functions Call Tree. Metric: Attributed Total CPU Time\n", "perf record -g"),
-        ('{"type": "attached_probes", "data": {"probes": 1}}\n', "without -f json"),
+        ('{"type": "attached_probes", "data": {"probes": 1}}\n', "without -f json: bpftrace"),
         ("-----BEGIN MICRODUMP-----\nV x\n", "gsym symbolicate {}"),
         ('{"snapshot": {"meta": {}}, "nodes": [1]}', "run node --heap-prof"),
         ('{"version": 1.2, "samples": 3, "gc_samples": 0}', "stackprof"),
