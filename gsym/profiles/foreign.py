@@ -121,7 +121,7 @@ _MEMBERS: Mapping[str, str] = {
     ),
     "linux-perf-json-version": "JSON of perf; give gsym the perf.data itself",
     "probes": (
-        "JSON of bpftrace; without -f json: bpftrace PROGRAM | stackcollapse-bpftrace.pl"
+        "JSON of bpftrace; without -f json: bpftrace FILE | stackcollapse-bpftrace.pl"
     ),
     "gc_samples": f"a dump of stackprof; type: stackprof --stackcollapse {_TO_STACKS}",
     "alloc_samples": (
