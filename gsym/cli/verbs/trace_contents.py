@@ -7,8 +7,16 @@ import sys
 
 from gsym.cli.grammar import UsageError, Values
 from gsym.cli.terminal import print_json, print_lines, printable
-from gsym.cli.verbs import trace_tables
 from gsym.cli.verbs.trace_profile import ProfileInput, report_losses
+from gsym.cli.verbs.trace_tables import (
+    amount,
+    labelled,
+    print_table,
+    process_lines,
+    row_limit,
+    share,
+    time_text,
+)
 from gsym.fxt.record_formats import seconds
 from gsym.profiles.call_tree import time_range
 from gsym.profiles.model import Location, Profile, Sample, resolution
@@ -38,7 +46,7 @@ def profile_info(source: RepeatableInput, values: Values) -> int:
             print_json(info)
             return opened.exit_code()
         print_lines(_info_lines(info))
-        report_losses(profile, {}, source.name, "a profile")
+        report_losses(profile, source.name)
     return opened.exit_code()
 
 
@@ -106,34 +114,22 @@ _MAX_MODULES = 24  # --json has all
 
 def _info_lines(info: dict[str, Any]) -> Iterator[str]:
     yield f"{info['path']}"
-    yield trace_tables.labelled(
-        "profile", f"{info['format']}, {info['file_size']} bytes"
-    )
-    yield trace_tables.labelled(
-        "time", trace_tables.time_text(info["begin_ns"], info["end_ns"])
-    )
+    yield labelled("profile", f"{info['format']}, {info['file_size']} bytes")
+    yield labelled("time", time_text(info["begin_ns"], info["end_ns"]))
     for value in info["values"]:
         text = f"{value['type']} ({value['unit']})"
-        yield trace_tables.labelled(
-            "values", f"{text}: {trace_tables.amount(value['total'], value['unit'])}"
-        )
+        yield labelled("values", f"{text}: {amount(value['total'], value['unit'])}")
     places = f"{info['locations']} locations, {info['known']} with functions"
-    yield trace_tables.labelled(
-        "samples", f"{info['samples']}, {info['stacks']} stacks, {places}"
-    )
+    yield labelled("samples", f"{info['samples']}, {info['stacks']} stacks, {places}")
     modules = info["modules"]
     for module in modules[:_MAX_MODULES]:
         text = f"{module['path'] or '(unknown)'} {module['build_id']}".rstrip()
-        yield trace_tables.labelled(
-            "module", f"{text}, {module['locations']} locations"
-        )
+        yield labelled("module", f"{text}, {module['locations']} locations")
     if len(modules) > _MAX_MODULES:
-        yield trace_tables.labelled(
-            "", f"and {len(modules) - _MAX_MODULES} more modules"
-        )
-    yield from trace_tables.process_lines(info["processes"], "samples")
+        yield labelled("", f"and {len(modules) - _MAX_MODULES} more modules")
+    yield from process_lines(info["processes"], "samples")
     for comment in info["comments"]:
-        yield trace_tables.labelled("comment", comment)
+        yield labelled("comment", comment)
 
 
 _GROUPS = ("process", "thread", "module")
@@ -143,7 +139,7 @@ def profile_stats(source: RepeatableInput, values: Values) -> int:
     """Sum the samples of a profile."""
     if values.flag("--unmatched"):
         raise UsageError("option '--unmatched' is for traces")
-    limit = trace_tables.row_limit(values)
+    limit = row_limit(values)
     with source:
         opened, profile = _read(source, values)
         groups = {by: _sums(profile, by) for by in _GROUPS}
@@ -178,7 +174,7 @@ def profile_stats(source: RepeatableInput, values: Values) -> int:
         for by, rows in groups.items():
             print()
             _print_sums(profile, by, rows, whole, limit)
-        report_losses(profile, {}, source.name, "a profile")
+        report_losses(profile, source.name)
     return opened.exit_code()
 
 
@@ -213,11 +209,11 @@ def _print_sums(
         texts: list[str] = []
         for number, total, kind in zip(sums, whole, kinds, strict=True):
             texts += (
-                trace_tables.amount(kind.plain(number), kind.unit),
-                trace_tables.share(number, total),
+                amount(kind.plain(number), kind.unit),
+                share(number, total),
             )
         cells.append([*texts, name])
-    trace_tables.print_table([*heads, by], cells, limit)
+    print_table([*heads, by], cells, limit)
 
 
 def dump_samples(source: RepeatableInput, values: Values) -> int:
@@ -236,7 +232,7 @@ def dump_samples(source: RepeatableInput, values: Values) -> int:
             else:
                 text = printable(_sample_text(profile, sample))
                 sys.stdout.write(f"{text}  {stack}\n")
-        report_losses(profile, {}, source.name, "a profile")
+        report_losses(profile, source.name)
     return opened.exit_code()
 
 

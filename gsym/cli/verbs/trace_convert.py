@@ -9,8 +9,15 @@ from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, print_lines, warn
-from gsym.cli.verbs import trace_options, trace_profile
+from gsym.cli.verbs import trace_options
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS, open_profile_modules
+from gsym.cli.verbs.trace_profile import (
+    ProfileInput,
+    chosen_value,
+    open_profile_input,
+    report_losses,
+    unsure_rows,
+)
 from gsym.errors import ErrorsOf, LimitError
 from gsym.fxt.chrome_json import ChromeJson
 from gsym.fxt.decoder import KINDS
@@ -56,94 +63,75 @@ def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
     return form
 
 
-class _Conversion:
-    """Reads the samples of a file, and writes them in a format.
+def _write(
+    source: ProfileInput,
+    profile: Profile,
+    form: str,
+    values: Values,
+    roots: tuple[str, ...],
+) -> dict[str, object]:
+    """Write samples to the output of the command line; returns a report."""
+    if form == CHROME:
+        return _write_chrome(source, profile, values)
+    if form in {"pprof", "firefox"}:  # which have ids of modules
+        note_assumed(profile)
+    value, title = _value(source, profile, form, values), os.path.basename(source.name)
+    data = write_form(profile, form, value=value, title=title, roots=roots)
+    path = values.text("--output")
+    trace_options.write_output(path, (data,), is_text=form != "pprof")
+    report_losses(profile, source.name, source.left_out, form)
+    return {
+        "samples": len(profile.samples),
+        "left_out": source.left_out,
+        "losses": profile.losses,
+        "unsure": unsure_rows(profile),
+    }
 
-    In chrome, a trace has its events, too, and need not have samples.
-    """
 
-    def __init__(
-        self, source: trace_profile.ProfileInput, form: str, values: Values
-    ) -> None:
-        self._source = source
-        self._form = form
-        self._values = values
-        # records of a trace that the format cannot represent, by kind
-        self.left_out: dict[str, int] = {}
+def _value(source: ProfileInput, profile: Profile, form: str, values: Values) -> int:
+    """The index of the value type that is written."""
+    if form != "firefox":
+        return chosen_value(profile, values)
+    from gsym.profiles.firefox import default_value, weight_of
 
-    def read(self) -> Profile:
-        """The samples."""
-        source = self._source
-        if self._form == CHROME and source.trace is not None:
-            return source.read(takes_durations=False)
-        profile = source.read()
-        source.require_samples(profile)
-        self.left_out = source.left_out()
-        return profile
+    value = chosen_value(profile, values, default_value(profile))
+    chosen = profile.value_types[value]
+    if weight_of(chosen) is None:
+        text = f"firefox has no unit for '{chosen.type}': written as samples"
+        warn(f"{source.name}: {text}")
+    return value
 
-    def write(self, profile: Profile, roots: tuple[str, ...]) -> dict[str, object]:
-        """Write the file to the output of the command line; returns a report."""
-        if self._form == CHROME:
-            return self._write_chrome(profile)
-        if self._form in {"pprof", "firefox"}:  # which have ids of modules
-            note_assumed(profile)
-        name, form = self._source.name, self._form
-        value, title = self._value(profile), os.path.basename(name)
-        data = write_form(profile, form, value=value, title=title, roots=roots)
-        path = self._values.text("--output")
-        trace_options.write_output(path, (data,), is_text=form != "pprof")
-        trace_profile.report_losses(profile, self.left_out, name, form)
-        return {
-            "samples": len(profile.samples),
-            "left_out": self.left_out,
-            "losses": profile.losses,
-            "unsure": trace_profile.unsure_rows(profile),
-        }
 
-    def _value(self, profile: Profile) -> int:
-        """The index of the value type that is written."""
-        if self._form != "firefox":
-            return trace_profile.chosen_value(profile, self._values)
-        from gsym.profiles.firefox import default_value, weight_of
-
-        value = trace_profile.chosen_value(
-            profile, self._values, default_value(profile)
-        )
-        chosen = profile.value_types[value]
-        if weight_of(chosen) is None:
-            text = f"firefox has no unit for '{chosen.type}': written as samples"
-            warn(f"{self._source.name}: {text}")
-        return value
-
-    def _write_chrome(self, profile: Profile) -> dict[str, object]:
-        """Write samples as durations, after the events of a trace."""
-        source, values, converter = self._source, self._values, ChromeJson()
-        value = trace_profile.chosen_value(profile, values)
-        has_times = all(sample.time is not None for sample in profile.samples)
-        if values.text("--value") and has_times and profile.value_types[value] != TIME:
-            text = f"'{CHROME}' draws these samples by their times, not by a value"
-            raise UsageError(f"option '--value': {text}")
-        records: Iterable[Record] = ()
-        if source.trace is not None:
-            source.trace.selection = source.selection
-            drawn = SAMPLE_KINDS if profile.samples else ()
-            kinds = [kind for kind in KINDS if kind not in drawn]
-            records = source.trace.records(kinds, keep_context=True)
-        if profile.samples:
-            records = sample_events(profile, value, records)
-        pieces = (each.encode("utf-8", "replace") for each in converter.pieces(records))
-        trace_options.write_output(values.text("--output"), pieces, is_text=True)
-        if converter.closed:
-            count = converter.closed
-            warn(f"{source.name}: {count} durations or operations end with the trace")
-        trace_profile.report_losses(profile, converter.left_out, source.name, CHROME)
-        for what, count in converter.changed.items():
-            warn(f"{source.name}: {what}: {count}")
-        return {
-            "closed": converter.closed,
-            "left_out": converter.left_out,
-            "changed": converter.changed,
-        }
+def _write_chrome(
+    source: ProfileInput, profile: Profile, values: Values
+) -> dict[str, object]:
+    """Write samples as durations, after the events of a trace."""
+    converter, value = ChromeJson(), chosen_value(profile, values)
+    has_times = all(sample.time is not None for sample in profile.samples)
+    if values.text("--value") and has_times and profile.value_types[value] != TIME:
+        text = f"'{CHROME}' draws these samples by their times, not by a value"
+        raise UsageError(f"option '--value': {text}")
+    records: Iterable[Record] = ()
+    if source.trace is not None:
+        source.trace.selection = source.selection
+        drawn = SAMPLE_KINDS if profile.samples else ()
+        kinds = [kind for kind in KINDS if kind not in drawn]
+        records = source.trace.records(kinds, keep_context=True)
+    if profile.samples:
+        records = sample_events(profile, value, records)
+    pieces = (each.encode("utf-8", "replace") for each in converter.pieces(records))
+    trace_options.write_output(values.text("--output"), pieces, is_text=True)
+    if converter.closed:
+        count = converter.closed
+        warn(f"{source.name}: {count} durations or operations end with the trace")
+    report_losses(profile, source.name, converter.left_out, CHROME)
+    for what, count in converter.changed.items():
+        warn(f"{source.name}: {what}: {count}")
+    return {
+        "closed": converter.closed,
+        "left_out": converter.left_out,
+        "changed": converter.changed,
+    }
 
 
 @Command(
@@ -176,25 +164,21 @@ def convert(values: Values) -> int:
     if values.flag("--json") and values.text("--output") in {None, "-"}:
         raise UsageError("option '--json' needs '-o FILE': both go to standard output")
     profile = None
-    with trace_profile.open_profile_input(values) as source:
+    with open_profile_input(values) as source:
         if form == TRACE:
             made = _write_part(source, values)
         else:
-            conversion = _Conversion(source, form, values)
-            profile = conversion.read()
-            source.select(profile)
+            profile = source.samples(is_chrome=form == CHROME)
             if form == "firefox" and (store := open_store(None, ())) is not None:
                 set_debug_ids(profile, store)
-            made = conversion.write(profile, roots)
+            made = _write(source, profile, form, values, roots)
         if values.flag("--json"):
             path = values.text("--output")
             print_json({"input": source.name, "output": path, "form": form, **made})
     return source.exit_code(profile)
 
 
-def _write_part(
-    source: trace_profile.ProfileInput, values: Values
-) -> dict[str, object]:
+def _write_part(source: ProfileInput, values: Values) -> dict[str, object]:
     """Write the records of a trace that the filters keep; returns a report."""
     trace, dropped = source.trace, 0
     if trace is None:
@@ -245,11 +229,9 @@ in the file.""",
 )
 def symbolize(values: Values) -> int:
     """Symbolize one file."""
-    asked, roots = (
-        chosen_form(values, SYMBOLIZED_FORMS),
-        trace_options.chosen_roots(values),
-    )
-    with trace_profile.open_profile_input(values) as source:
+    asked = chosen_form(values, SYMBOLIZED_FORMS)
+    roots = trace_options.chosen_roots(values)
+    with open_profile_input(values) as source:
         form = asked or ("pprof" if source.kind == "pprof" else "collapsed")
         path = values.text("--output")
         is_written = path not in {None, "-"} or not values.flag("--json")
@@ -257,27 +239,20 @@ def symbolize(values: Values) -> int:
             data, profile = _symbolize_in_place(source, values)
             if is_written:
                 trace_options.write_output(path, (data,), is_text=False)
-            trace_profile.report_losses(profile, {}, source.name, form)
+            report_losses(profile, source.name)
         else:
-            conversion = _Conversion(source, form, values)
-            profile = conversion.read()
-            trace_profile.symbolize_profile(profile, values)
-            source.select(profile)
+            profile = source.samples(is_chrome=form == CHROME, symbolizes=True)
             if is_written:
-                conversion.write(profile, roots)
+                _write(source, profile, form, values, roots)
             else:
-                trace_profile.report_losses(
-                    profile, conversion.left_out, source.name, form
-                )
+                report_losses(profile, source.name, source.left_out, form)
         is_complete = _report(profile, values, source.name)
     if values.flag("--strict") and not is_complete:
         return EXIT_INCOMPLETE
     return source.exit_code(profile)
 
 
-def _symbolize_in_place(
-    source: trace_profile.ProfileInput, values: Values
-) -> tuple[bytes, Profile]:
+def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Profile]:
     from gsym.profiles.pprof import symbolize_pprof
 
     modules, binaries = open_profile_modules(values)
@@ -297,9 +272,7 @@ def _report(profile: Profile, values: Values, name: str) -> bool:
     if values.flag("--json"):
         rows = [row._asdict() for row in missing]
         summary = {"path": name, "locations": total, "known": known}
-        print_json(
-            {**summary, "unknown": rows, "unsure": trace_profile.unsure_rows(profile)}
-        )
+        print_json({**summary, "unknown": rows, "unsure": unsure_rows(profile)})
         return not missing
     lines = [f"{name}: {known} of {total} addresses have functions"]
     lines += [

@@ -64,9 +64,6 @@ def flame(values: Values) -> int:
 def read_symbolized(values: Values, operand: str) -> tuple[Profile, int]:
     """The symbolized profile that an operand or option names, and the exit code."""
     with trace_profile.open_profile_input(values, operand) as source:
-        profile = source.read()
-        source.require_samples(profile)
-        trace_profile.symbolize_profile(profile, values)
-        source.select(profile)
-        trace_profile.report_losses(profile, {}, source.name, "a profile")
+        profile = source.samples(symbolizes=True)
+        trace_profile.report_losses(profile, source.name)
     return profile, source.exit_code(profile)

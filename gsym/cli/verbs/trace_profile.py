@@ -18,7 +18,7 @@ from gsym.profiles.perf_layout import layout_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 class ProfileInput:
@@ -42,8 +42,8 @@ class ProfileInput:
             from gsym.cli.verbs.trace_input import TraceInput
 
             self.trace = TraceInput(source, values, Selection())
-        # whether the profile that was read is of samples, not of durations
-        self.has_samples: bool = True
+        # records of a trace that a profile cannot represent, by kind
+        self.left_out: dict[str, int] = {}
 
     def exit_code(self, profile: Profile | None = None) -> int:
         """See `TraceInput.exit_code`; also 3 if a module of *profile* is unsure."""
@@ -63,9 +63,32 @@ class ProfileInput:
         from gsym.profiles.fxt_input import fxt_profile
 
         with ErrorsOf(self.name):
-            profile = fxt_profile(self.trace.records, takes_durations=takes_durations)
-        self.has_samples = profile.value_types != (TIME,)
+            return fxt_profile(self.trace.records, takes_durations=takes_durations)
+
+    def samples(self, *, is_chrome: bool = False, symbolizes: bool = False) -> Profile:
+        """The selected samples, symbolized by the options `SYMBOL_OPTIONS` if wanted.
+
+        A trace for Chrome has its events as well, and need not have any.
+        """
+        has_events = is_chrome and self.trace is not None
+        profile = self.read(takes_durations=not has_events)
+        if not has_events:
+            self._require_samples(profile)
+            self.left_out = self._left_out(profile)
+        if symbolizes:
+            self._symbolize(profile)
+        self.select(profile)
         return profile
+
+    def _symbolize(self, profile: Profile) -> None:
+        values = self._values
+        is_asked = values.has("--source") and any(map(values.texts, FILES))
+        if is_asked or profile.needs_symbols:
+            from gsym.profiles.symbolizing import bound_functions, symbolize
+
+            modules, binaries = open_profile_modules(values)
+            symbolize(profile, modules, binaries)
+            bound_functions(profile, binaries)
 
     def select(self, profile: Profile) -> None:
         """Remove samples that are not selected, by the current names."""
@@ -78,8 +101,7 @@ class ProfileInput:
 
         select_samples(profile, self.selection, origin)
 
-    def require_samples(self, profile: Profile) -> None:
-        """Check that there are samples."""
+    def _require_samples(self, profile: Profile) -> None:
         if profile.samples:
             return
         hint = ""
@@ -87,14 +109,13 @@ class ProfileInput:
             hint = "; 'gsym trace info' shows what the trace has"
         raise GsymError(f"{self.name}: no samples and no durations{hint}")
 
-    def left_out(self) -> dict[str, int]:
-        """Records of a trace that a profile cannot represent, by kind."""
+    def _left_out(self, profile: Profile) -> dict[str, int]:
         if self.trace is None:
             return {}
         from gsym.profiles.fxt_input import DURATION_KINDS, PROFILER_KINDS
 
         counts = Counter(self.trace.counts().records)
-        held = PROFILER_KINDS if self.has_samples else DURATION_KINDS
+        held = DURATION_KINDS if profile.value_types == (TIME,) else PROFILER_KINDS
         known = (*held, *_STRUCTURE)
         return {kind: n for kind, n in counts.items() if n and kind not in known}
 
@@ -173,7 +194,7 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
 
 
 def report_losses(
-    profile: Profile, left_out: dict[str, int], name: str, form: str
+    profile: Profile, name: str, left_out: Mapping[str, int] = {}, form: str = ""
 ) -> None:
     """Warn about data that an output does not have, and modules that are unsure."""
     for module, reason in profile.unsure:
@@ -188,14 +209,3 @@ def report_losses(
 def unsure_rows(profile: Profile) -> list[dict[str, str]]:
     """The modules that are unsure, for JSON."""
     return [each._asdict() for each in profile.unsure]
-
-
-def symbolize_profile(profile: Profile, values: Values) -> None:
-    """Symbolize a profile by the options `SYMBOL_OPTIONS`."""
-    is_asked = values.has("--source") and any(map(values.texts, FILES))
-    if is_asked or profile.needs_symbols:
-        from gsym.profiles.symbolizing import bound_functions, symbolize
-
-        modules, binaries = open_profile_modules(values)
-        symbolize(profile, modules, binaries)
-        bound_functions(profile, binaries)

@@ -9,10 +9,18 @@ from collections import Counter
 from gsym.cli.grammar import Command, Values
 from gsym.cli.options import JSON, STRICT, show
 from gsym.cli.terminal import print_json, print_lines, printable
-from gsym.cli.verbs import trace_tables
 from gsym.cli.verbs.trace_contents import dump_samples, profile_info, profile_stats
 from gsym.cli.verbs.trace_input import TRACE, TraceInput
 from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, PROFILE
+from gsym.cli.verbs.trace_tables import (
+    LIMIT,
+    labelled,
+    print_table,
+    process_lines,
+    row_limit,
+    share,
+    time_text,
+)
 from gsym.fxt.blobs import BLOB_TYPES, Stream, blob_file_names, blob_streams
 from gsym.fxt.record_formats import RecordText, put_text, record_object
 from gsym.fxt.records import EVENT_KINDS, Event, kind_of
@@ -69,19 +77,17 @@ def _info_describe(trace: TraceInput) -> dict[str, Any]:
 def _info_lines(info: dict[str, Any]) -> Iterator[str]:
     size = "" if info["file_size"] is None else f"{info['file_size']} bytes, "
     yield f"{info['path']}"
-    yield trace_tables.labelled("trace", f"{size}{info['byteorder']}-endian")
-    yield trace_tables.labelled(
-        "time", trace_tables.time_text(info["begin_ns"], info["end_ns"])
-    )
+    yield labelled("trace", f"{size}{info['byteorder']}-endian")
+    yield labelled("time", time_text(info["begin_ns"], info["end_ns"]))
     kinds = {kind: n for kind, n in info["kinds"].items() if kind not in EVENT_KINDS}
     events = {"events": info["events"]} if info["events"] else {}
     parts = (f"{kind} {count}" for kind, count in {**events, **kinds}.items())
-    yield trace_tables.labelled("records", f"{info['records']}: {', '.join(parts)}")
+    yield labelled("records", f"{info['records']}: {', '.join(parts)}")
     for provider in info["providers"]:
-        yield trace_tables.labelled("provider", _provider(provider))
-    yield from trace_tables.process_lines(info["processes"], "events")
+        yield labelled("provider", _provider(provider))
+    yield from process_lines(info["processes"], "events")
     if info["fault_count"]:
-        yield trace_tables.labelled("errors", str(info["fault_count"]))
+        yield labelled("errors", str(info["fault_count"]))
 
 
 def _provider(provider: dict[str, Any]) -> str:
@@ -99,7 +105,7 @@ def _provider(provider: dict[str, Any]) -> str:
     "gsym trace stats",
     (
         PROFILE,
-        trace_tables.LIMIT,
+        LIMIT,
         """\
 --unmatched  also count begins without an end and ends without a begin; takes longer,
   and memory for all events""",
@@ -114,7 +120,7 @@ of its samples are summed by process, thread and module.""",
 )
 def stats(values: Values) -> int:
     """Measure one file and print the result."""
-    limit = trace_tables.row_limit(values)
+    limit = row_limit(values)
     source = RepeatableInput(values.operand("FILE"))
     if not source.is_trace():
         return profile_stats(source, values)
@@ -189,8 +195,8 @@ def _print(statistics: dict[str, Any], limit: int | None) -> None:
     cells = []
     for kind, row in rows:
         count, size = row["records"], row["bytes"]
-        sizes = () if weight is None else (str(size), trace_tables.share(size, weight))
-        cells.append([str(count), trace_tables.share(count, whole), *sizes, kind])
+        sizes = () if weight is None else (str(size), share(size, weight))
+        cells.append([str(count), share(count, whole), *sizes, kind])
     heads = () if weight is None else ("bytes", "")
     _table(["records", "", *heads, "kind"], cells, None)
     events = statistics["events"]
@@ -205,7 +211,7 @@ def _print(statistics: dict[str, Any], limit: int | None) -> None:
         cells = []
         for name, count in sums.most_common():
             own = () if weight is None else (str(weights[name]),)
-            cells.append([str(count), trace_tables.share(count, total), *own, name])
+            cells.append([str(count), share(count, total), *own, name])
         _table(["events", "", *heads[:1], ":".join(fields)], cells, limit)
     for kind, count in statistics.get("unmatched", {}).items():
         print(f"{count} {kind} without the other half")
@@ -216,7 +222,7 @@ def _table(
 ) -> None:
     if cells:
         print()
-        trace_tables.print_table(heads, cells, limit)
+        print_table(heads, cells, limit)
 
 
 @Command(

@@ -7,8 +7,16 @@ import sys
 from gsym.cli.grammar import Command, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, warn
-from gsym.cli.verbs import trace_options, trace_profile, trace_tables
+from gsym.cli.verbs import trace_options, trace_profile
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
+from gsym.cli.verbs.trace_tables import (
+    BY,
+    LIMIT,
+    amount,
+    print_table,
+    row_limit,
+    share,
+)
 from gsym.profiles.top import sparkline, top_rows, without_line
 
 TYPE_CHECKING = bool()
@@ -24,8 +32,8 @@ _BARS = 16
     "gsym trace top",
     (
         trace_options.PROFILE,
-        trace_tables.BY,
-        trace_tables.LIMIT,
+        BY,
+        LIMIT,
         JSON,
         trace_options.VALUE,
         SYMBOL_OPTIONS,
@@ -41,12 +49,9 @@ of each, or of the one that --value names; with --json, an object of each on a l
 )
 def top(values: Values) -> int:
     """Print the tables of one file."""
-    by, limit = values.chosen("--by"), trace_tables.row_limit(values)
+    by, limit = values.chosen("--by"), row_limit(values)
     with trace_profile.open_profile_input(values) as source:
-        profile = source.read()
-        source.require_samples(profile)
-        trace_profile.symbolize_profile(profile, values)
-        source.select(profile)
+        profile = source.samples(symbolizes=True)
         for value in trace_profile.chosen_values(profile, values):
             if values.flag("--json"):
                 print_json(_object(profile, by, value))
@@ -54,7 +59,7 @@ def top(values: Values) -> int:
                 _print_samples(profile, by, value, limit)
             if by == "line":
                 _warn_of_missing_lines(profile, value, source.name)
-        trace_profile.report_losses(profile, {}, source.name, "a profile")
+        trace_profile.report_losses(profile, source.name)
     return source.exit_code(profile)
 
 
@@ -63,7 +68,7 @@ def _warn_of_missing_lines(profile: Profile, value: int, name: str) -> None:
     missing = without_line(profile, value)
     if missing:
         total = sum(sample.values[value] for sample in profile.samples)
-        part = f"{trace_tables.share(missing, total)} of the samples"
+        part = f"{share(missing, total)} of the samples"
         warn(f"{name}: {part} have no known line: their rows are functions")
 
 
@@ -97,24 +102,22 @@ def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> 
     rows = top_rows(profile, by, value=value, parts=_BARS, timed=limit)
     count = f"{len(profile.samples)} samples"
     is_count = kind.type == "samples" and whole == len(profile.samples)
-    whole_text = (
-        f", {kind.type}: {trace_tables.amount(kind.plain(whole), kind.unit)} in all"
-    )
+    whole_text = f", {kind.type}: {amount(kind.plain(whole), kind.unit)} in all"
     print(count if is_count else count + whole_text)
     has_times = any(row.over_time for row in rows)
     heads = ["own", "", "total", "", *(["over time"] if has_times else []), by]
     cells = [
         [
-            trace_tables.amount(kind.plain(row.own), kind.unit),
-            trace_tables.share(row.own, whole),
-            trace_tables.amount(kind.plain(row.total), kind.unit),
-            trace_tables.share(row.total, whole),
+            amount(kind.plain(row.own), kind.unit),
+            share(row.own, whole),
+            amount(kind.plain(row.total), kind.unit),
+            share(row.total, whole),
             *([_bars(row.over_time)] if has_times else []),
             row.name,
         ]
         for row in rows[:limit]
     ]
-    trace_tables.print_table(heads, cells, limit, len(rows))
+    print_table(heads, cells, limit, len(rows))
 
 
 def _bars(numbers: tuple[int, ...]) -> str:
