@@ -9,7 +9,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import TypeVar
 
     Key = TypeVar("Key")
@@ -77,17 +77,27 @@ def stamp_at(path: str) -> FileStamp | None:
         return None
 
 
+def stamps_below(folder: str, suffix: str = "") -> Iterator[tuple[str, FileStamp]]:
+    """Path and stamp of each file with a suffix below a folder; no links to others."""
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(place, name)
+            if name.endswith(suffix) and (stamp := stamp_at(path)):
+                yield path, stamp
+
+
 def remove_oldest(
-    files: Iterable[tuple[int, int, str]], most: int, kept: str = ""
+    files: Iterable[tuple[str, FileStamp]], most: int, kept: str = ""
 ) -> tuple[int, int, int]:
     """Remove the least recently used files until the others have a size of *most*.
 
-    *files* are time of use, size and path of each; *kept* is not removed.
+    *files* are path and stamp of each; *kept* is not removed.
 
     Returns:
         The total size before and after, and the number of removed files.
     """
-    ordered = sorted(files)
+    ordered = sorted((stamp.modified, stamp.size, path) for path, stamp in files)
     before = size = sum(each for _, each, _ in ordered)
     removed = 0
     for _, each, path in ordered:

@@ -22,7 +22,7 @@ import os
 import time
 from _thread import get_ident
 
-from gsym.cache import cache_root, remove_oldest, stamp_at, symbol_cache
+from gsym.cache import cache_root, remove_oldest, stamps_below, symbol_cache
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def collect_cache(
     from gsym.store.collection import Collection
 
     root = cache_root() if root is None else root
-    files = (*_files(root, _SUFFIX), *_files(symbol_cache(root)))
+    files = *stamps_below(root, _SUFFIX), *stamps_below(symbol_cache(root))
     before, size, removed = remove_oldest(files, max_size, kept)
     _remove_links(root, _MOST_LINKS if max_size else 0)
     return Collection(before, size, removed)
@@ -274,12 +274,3 @@ def _names(folder: str) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
-
-
-def _files(root: str, suffix: str = "") -> Iterator[tuple[int, int, str]]:
-    """Time of the last use, size and path of each file with a suffix."""
-    for folder, _, names in os.walk(root):
-        for name in names:
-            path = os.path.join(folder, name)
-            if name.endswith(suffix) and (stamp := stamp_at(path)):
-                yield stamp.modified, stamp.size, path

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 
-from gsym.cache import stamp_at
+from gsym.cache import stamps_below
 from gsym.errors import FormatError, GsymError, NotFoundError
 from gsym.lazy import json, threading
 from gsym.net.buckets import BUCKETS, open_object_store
@@ -63,14 +63,9 @@ def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:
 
 def _files(root: str) -> Iterator[ImportItem]:
     """All files below a folder; links to folders are not followed."""
-    for folder, folders, names in os.walk(root):
-        folders.sort()
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            stamp = stamp_at(path)
-            if stamp is not None:
-                mark, take = f"{stamp.size} {stamp.modified}", partial(_take_file, path)
-                yield ImportItem(os.path.relpath(path, root), mark, take)
+    for path, stamp in stamps_below(root):
+        mark, take = f"{stamp.size} {stamp.modified}", partial(_take_file, path)
+        yield ImportItem(os.path.relpath(path, root), mark, take)
 
 
 def _take_file(path: str, _folder: str) -> FoundFile:

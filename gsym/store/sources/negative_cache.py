@@ -135,8 +135,10 @@ class NegativeCache:
             self._added += before is None
             if self._added * _CHECKS_OF_SIZE >= self._most:
                 self._added = 0
-                stamps = ((stamp_at(each), each) for each in self._paths())
-                files = ((stamp.modified, 1, each) for stamp, each in stamps if stamp)
+                stamps = ((each, stamp_at(each)) for each in self._paths())
+                files = (
+                    (each, stamp._replace(size=1)) for each, stamp in stamps if stamp
+                )
                 remove_oldest(files, self._most)
 
     def count(self, key: ModuleKey) -> None:
