@@ -114,15 +114,14 @@ static bool is_between(char byte) {
 
 /* Whether the word from `begin` to `end` may be the name of a file with code. */
 static bool is_module(const scanned_text *text, size_t begin, size_t end) {
-    static const char endings[][5] = {".so", ".dll", ".exe"};
-    const char *word = text->bytes + begin;
+    const char *word = text->bytes + begin, *dot = word, *stop = text->bytes + end;
     const size_t size = end - begin;
     if (size > 1 && memchr(word, '/', size - 1) != NULL) return true;
     if (size > 2 && word[1] == ':' && word[2] == '\\') return true;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; ++i) {
-        const size_t ending = strlen(endings[i]);
-        for (size_t at = 0; at + ending <= size; ++at)
-            if (memcmp(word + at, endings[i], ending) == 0) return true;
+    for (; (dot = memchr(dot, '.', (size_t)(stop - dot))) != NULL; ++dot) {
+        const size_t left = (size_t)(stop - dot);
+        if (left >= 3 && memcmp(dot, ".so", 3) == 0) return true;
+        if (left > 3 && (!memcmp(dot, ".dll", 4) || !memcmp(dot, ".exe", 4))) return true;
     }
     return false;
 }
@@ -212,7 +211,8 @@ static bool is_address(const scanned_text *text, size_t begin, size_t end,
     if (begins_range(text, begin, end)) return true;
     if (count > 0 && is_in_ranges(text, begin, end, ranges, count)) return true;
     if (end - begin < ADDRESS_DIGITS || before == '=' || before == '-') return false;
-    return before == '!' || is_page(text, begin, end) ||
+    /* A hyphen that no range has is one of a UUID. */
+    return before == '!' || (char_at(text, end) != '-' && is_page(text, begin, end)) ||
            is_beside_module(text, begin, end);
 }
 

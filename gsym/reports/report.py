@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import zip_longest
 
 from gsym.engine.native import to_bytes, to_str
@@ -421,17 +422,6 @@ def _frame_answer(
     return [each for line, context in several for each in (line, *context)], after
 
 
-class _Shown(dict[object, str]):
-    """Texts for what has been shown, by what they are of."""
-
-    def __init__(self, show: Callable[[Any], str]) -> None:
-        self._show = show
-
-    def __missing__(self, key: Any) -> str:
-        text = self[key] = self._show(key)
-        return text
-
-
 class CallLines:
     """The lines of the calls of frames, as `str` of each.
 
@@ -448,8 +438,8 @@ class CallLines:
         *,
         inlines: bool = True,
     ) -> None:
-        self._names = _Shown(lambda text: name(text).lstrip())
-        self._paths = _Shown(lambda parts: path(*parts))
+        self._names = cache(lambda text: name(text).lstrip())
+        self._paths = cache(lambda parts: path(*parts))
         self._inlines = inlines
 
     def rows(
@@ -463,8 +453,7 @@ class CallLines:
         """The line of each of several calls, whose fields are columns."""
         if not self._inlines:  # of one frame
             names, inlined = names[-1:], (False,)
-        shown = map(self._names.__getitem__, names)
-        paths = map(self._paths.__getitem__, files)
+        shown, paths = map(self._names, names), map(self._paths, files)
         ends = "", " [inlined]"
         return [
             f"{name} + {offset} at {path}:{line}{ends[is_inlined]}"

@@ -239,11 +239,11 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     document = text.document() if document is None else document
     starts = load_addresses or {}
     is_known = module is None and isinstance(maps or "", str)
-    passages = text.passages(() if is_known else ANY_NUMBER)
+    passages, shapes = text.passages(() if is_known else ANY_NUMBER), None
     if document is not None:
         passages = text.whole()
     elif is_known and passages != text.whole():
-        ranges = mapped_ranges(text.read(passages), maps or "", starts)
+        ranges, shapes = mapped_ranges(text.read(passages), maps or "", starts)
         passages = text.passages(ranges) if ranges else passages
     stack = parse_report(
         text.read(passages),
@@ -252,6 +252,7 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
         maps=maps or "",
         load_addresses=starts,
         document=document,
+        shapes=shapes,
     )
     work = ReportWork(stack, is_return=is_return)
     with ReportModules(source, beside, store) as modules:

@@ -23,10 +23,9 @@ from gsym.memory.stack_parts import (
 from gsym.records import NamedTuple
 from gsym.reports.stacks.tokens import (
     BARE,
-    IS_WRITTEN_AS_ADDRESS,
     KERNEL_ADDRESS,
     MAY_HAVE_ADDRESS,
-    NEAR_ADDRESS,
+    is_written,
     objects,
     tokens,
 )
@@ -58,6 +57,7 @@ IS_INLINED = regex(r"\(inlined?\)")
 """Found in lines of calls that a tool has found in those around them."""
 NO_NUMBERS = regex(r"[^0-9a-fA-FxX`\s,\[\]]")
 """Found in lines that have something else than numbers."""
+OF_PATHS = frozenset("/\\.")
 _NO_SUMS = regex(r"[^0-9a-fA-FxX`\s,+\[\]]")
 
 SAYS_NOTHING = regex(rf"{IS_INLINED.pattern}|SUMMARY: ")
@@ -99,11 +99,6 @@ class Surroundings(NamedTuple):
     numbers: dict[tuple[str, str], int]
 
 
-def bare_numbers(text: str) -> Iterator[int]:
-    """The numbers of a text that are not marked as hexadecimal."""
-    return (int(each.replace("`", ""), 16) for each in BARE.findall(text))
-
-
 class Line:
     """A line, cut into the tokens of each of its parts.
 
@@ -112,7 +107,7 @@ class Line:
         like: Another line, which only differs in the values of its numbers.
 
     Attributes:
-        is_written: Whether it has a number that is written as an address is.
+        is_written: Whether it may have a number that is written as an address is.
         is_numbers: Whether it has nothing but numbers, which no module is named beside.
     """
 
@@ -124,8 +119,7 @@ class Line:
             self.is_written: bool = like.is_written
             self.is_numbers: bool = like.is_numbers
             return
-        is_near = NEAR_ADDRESS.search(text)
-        self.is_written = bool(is_near and IS_WRITTEN_AS_ADDRESS.search(text))
+        self.is_written = is_written(text)
         self.is_numbers = _NO_SUMS.search(text) is None
 
     @property
@@ -160,7 +154,8 @@ class Line:
         """Whether none of its numbers can be an address, as in most lines of a log."""
         if self.is_written or around.chosen is not None:
             return False
-        return not any(map(around.region, bare_numbers(self.text)))
+        bare = (int(each, 16) for each in BARE.findall(self.text))
+        return not any(map(around.region, bare))
 
     def images(self) -> Iterator[tuple[StackModule, int, int, int]]:
         """The modules that it places: start, end or 0, and offset in the file."""
@@ -194,6 +189,8 @@ class Line:
         if self._like is not None and not self._like.only_module:
             return ""
         text = self.text.strip().rpartition(" ")[2]  # behind "in", "at" and the like
+        if OF_PATHS.isdisjoint(text):
+            return ""
         found = tokens(text)
         several = found.mentions
         is_only = len(several) == 1 and not (found.numbers or found.offsets)

@@ -92,7 +92,7 @@ _MEMRAY_IMAGE = regex(
 IMAGES = (
     ImageForm("build_id", _DART_ID, module=DART_MODULE),
     ImageForm("isolate_dso_base", _DART_START, module=DART_MODULE),
-    ImageForm(" sp", _FAULT_IMAGE, base="executable", has_frame=True),
+    ImageForm(" error", _FAULT_IMAGE, base="executable", has_frame=True),
     ImageForm("build-id", _COREDUMP_ID),
     ImageForm("0x", _STACKWALK),
     ImageForm("(WARNING: ", _NO_SYMBOLS),
@@ -107,7 +107,7 @@ IMAGES = (
     ImageForm("<", _APPLE_NAME),
     ImageForm("0x", _APPLE_LOADED, has_frame=True),
     ImageForm(
-        *("0x", _VALGRIND_PROGRAM),
+        *("(in ", _VALGRIND_PROGRAM),
         usual=range(0x108000, 0x400000),
         has_frame=True,
     ),

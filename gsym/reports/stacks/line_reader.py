@@ -42,7 +42,6 @@ _MAY_PLACE = regex(r"000(?![0-9a-zA-Z])(?<=[0-9a-fA-F]{6})")
 _ID = regex(r"0*[0-9a-fA-F]{1,3}")  # in a list: of a process
 _NAME_IS = regex(r" name:\s*")
 _MOST_NAMED = 64  # modules that lines of one shape name
-_OF_PATHS = frozenset("/\\.")
 _new = tuple.__new__
 
 
@@ -54,9 +53,11 @@ class LineReader:
         chosen: The module of addresses without one; None: such lines are text.
         process: What is loaded in the process of the report, beside its own images.
         is_log: Whether the text is a log, and not a report.
+        shapes: Of lines that another reader has read.
 
     Attributes:
         images: What is loaded where.
+        shapes: Those of its lines.
     """
 
     def __init__(
@@ -66,9 +67,10 @@ class LineReader:
         process: Loaded | None = None,
         *,
         is_log: bool = False,
+        shapes: Shapes | None = None,
     ) -> None:
         takes_bare = chosen is not None or process is not None
-        self._shapes = Shapes(stack.limits.line, takes_bare=takes_bare)
+        self.shapes: Shapes = shapes or Shapes(stack.limits.line, takes_bare=takes_bare)
         self._stack = stack
         self._chosen, self._process = chosen, process
         self.images: PlacedImages = PlacedImages(stack, process)
@@ -173,7 +175,7 @@ class LineReader:
     def _add_text(self, line: str, shape: Shape) -> None:
         """Add a line without frames, which ends a stack unless it is of one."""
         self._stack.add_text(line)
-        if not shape.is_between:
+        if self._position and not shape.is_between:
             self._position = 0
 
     def _add_other(
@@ -181,18 +183,13 @@ class LineReader:
     ) -> None:
         """Add a line that may be anything."""
         stack = self._stack
-        region = self._around.region if self.images.loaded.regions else None
         if at in self._only_images or not (
             shape.is_interesting
-            or (
-                region
-                and shape.has_bare
-                and any(map(region, evidence.bare_numbers(line)))
-            )
+            or (shape.has_bare and not shape.line(line).is_plain(self._around))
         ):
             self._position = 0
             stack.add_text(line)
-        elif line in BREAKS or stack.is_over or shape.is_answered:
+        elif line in BREAKS or stack.is_over or evidence.IS_INLINED.search(line):
             stack.add_text(line)
         elif len(line) > stack.limits.line:
             stack.add_text(line)
@@ -210,7 +207,7 @@ class LineReader:
             block = lines[at : at + _BLOCK]
             while len(block) > 1 and sum(map(len, block)) > _BLOCK_SIZE:
                 block = block[: len(block) // 2]
-            self._block = self._shapes.of(block)
+            self._block = self.shapes.of(block)
             self._block_end, self._block_names = at + len(block), None
             yield at, block, self._block
             at += len(block)
@@ -445,7 +442,7 @@ class LineReader:
         is_word = self._are_words.get(number)
         if is_word is None:
             module = self._stack.module(number)
-            is_word = not (module.has_id or set(module.path) & _OF_PATHS)
+            is_word = not (module.has_id or set(module.path) & evidence.OF_PATHS)
             self._are_words[number] = is_word
         return is_word
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ParsedReport,
         StackModule,
     )
+    from gsym.reports.stacks.shapes import Shapes
 
 # Elements with addresses, or that addresses depend on.
 _MARKUP = regex(r"\{\{\{(?:bt|pc|mmap|module):")
@@ -55,6 +56,7 @@ def parse_report(  # noqa: PLR0913 - independent keywords
     maps: str | Loaded = "",
     load_addresses: Mapping[str, int] = {},
     document: Any = None,
+    shapes: Shapes | None = None,
 ) -> ParsedReport:
     """Parse a report.
 
@@ -65,6 +67,7 @@ def parse_report(  # noqa: PLR0913 - independent keywords
         maps: What is loaded where: lines of any known form, or a process.
         load_addresses: Where modules start, by name or path.
         document: The result of `decode_document`, if the caller has it.
+        shapes: Those that `mapped_ranges` found, if no module is chosen.
     """
     report = decode_document(text) if document is None else document
     stack = StackBuilder(limits)
@@ -75,7 +78,7 @@ def parse_report(  # noqa: PLR0913 - independent keywords
             browser_profile.add_browser_profile(report, text, stack)
             return stack.finish(PROFILE)
     mapped = maps.splitlines() if isinstance(maps, str) else ()
-    reader = _reader(stack, chosen, maps, load_addresses)
+    reader = _reader(stack, chosen, maps, load_addresses, shapes)
     if report is not None:
         from gsym.reports.stacks import json_frames
 
@@ -104,20 +107,21 @@ def mapped_ranges(
     text: str,
     maps: str | Loaded,
     load_addresses: Mapping[str, int],
-) -> list[tuple[int, int]]:
+) -> tuple[list[tuple[int, int]], Shapes]:
     """Ranges of addresses where something is loaded, by a text and what else is known.
 
-    See `parse_report`.
+    See `parse_report`. The shapes of lines are for it.
     """
-    reader = _reader(StackBuilder(NO_LIMITS), None, maps, load_addresses)
+    reader = _reader(StackBuilder(NO_LIMITS), None, maps, load_addresses, None)
     mapped = maps.splitlines() if isinstance(maps, str) else ()
     reader.place_images(_lines(text, NO_LIMITS.lines)[0], mapped)
     # In a log, a word beside a number may be anything: its region has no known end.
-    return [
+    ranges = [
         (each.start, each.end)
         for each in reader.images.loaded.regions
         if not (each.is_open and reader.is_word(each.module))
     ]
+    return ranges, reader.shapes
 
 
 def _reader(
@@ -125,9 +129,10 @@ def _reader(
     chosen: StackModule | None,
     maps: str | Loaded,
     load_addresses: Mapping[str, int],
+    shapes: Shapes | None,
 ) -> LineReader:
     process = None if isinstance(maps, str) else maps
-    reader = LineReader(stack, chosen, process)
+    reader = LineReader(stack, chosen, process, shapes=shapes)
     for path, start in load_addresses.items():
         reader.images.place(module_of_path(path), start)
     return reader

@@ -14,6 +14,7 @@ from gsym.lazy import regex
 from gsym.memory.stack_parts import LinePattern, Reading
 from gsym.records import NamedTuple
 from gsym.reports.stacks.evidence import SAYS_NOTHING, candidates
+from gsym.reports.stacks.tokens import encoded
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -144,11 +145,6 @@ def _joined(lines: Sequence[str]) -> tuple[bytes, array[int]]:
     joined = encoded(text)
     sizes = lines if len(text) == len(joined) else map(encoded, lines)
     return joined, array("Q", accumulate(map(len, sizes), initial=0))
-
-
-def encoded(text: str) -> bytes:
-    """The bytes of a text, also of one that no UTF-8 has."""
-    return text.encode("utf-8", "surrogatepass")
 
 
 class Numbers:

@@ -15,8 +15,8 @@ from gsym.reports.stacks.frames import BETWEEN, FRAMES
 from gsym.reports.stacks.headings import HEADINGS
 from gsym.reports.stacks.images import IMAGES
 from gsym.reports.stacks.prefixes import COLOURS, prefix_size, without_colours
-from gsym.reports.stacks.repeated_lines import LineKeys, Numbers, Spans, encoded
-from gsym.reports.stacks.tokens import BARE, BREAKS
+from gsym.reports.stacks.repeated_lines import LineKeys, Numbers, Spans
+from gsym.reports.stacks.tokens import BARE, BREAKS, encoded
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 _DEFINITION = regex(
     r"[0-9a-fA-F]{8,16} \(?[A-Za-z?]\)? [^\s()\[\]+/]+(?:\s+\[\w+\])?\s*$"
 )
-_PREFIX = "0x"
+# Of forms that have `0x`, too: a line that has it is written as an address is.
+_COMMON = frozenset({"0x", "/", ";", "[", ": ", "/0x", "(in "})
 _LEAST_KEPT = 1 << 24  # bytes of shapes that are kept of any text
 _KEPT_PART = 16  # of the bytes that were read, one in so many may be kept beyond them
-_SHAPE_SIZE = 2_048  # bytes that a shape takes beside its line
+_SHAPE_SIZE = 1_024  # bytes that a shape takes beside its line
 _USUAL_LINE = 512  # bytes
 _TOKENS_OF_BYTE = 64  # bytes of tokens for each byte of a line beyond that
 
@@ -125,18 +126,15 @@ class Shape:
         images: Forms of images that it has.
         frames: Forms of frames that it has, in order, with all that each finds.
         headings: Forms of headings that it has.
+        is_definition: Whether it is of a table of symbols.
         is_interesting: Whether it is more than the text that most lines of a log are.
-        has_bare: Whether it has a number that may be an address if one is known there.
-        is_between: Whether it may be among the frames of a stack.
-        is_answered: Whether it is a call that a tool has found in those around it.
         is_alike: Whether it may only be frames, which its numbers and words decide.
     """
 
     images: Sequence[ImageForm] = ()
     frames: Sequence[tuple[FrameForm, Sequence[Cut]]] = ()
     headings: Sequence[HeadingForm] = ()
-    is_interesting = has_bare = is_between = is_answered = False
-    is_alike = False
+    is_definition = is_interesting = is_alike = False
 
     def __init__(self, line: str) -> None:
         self._removed: list[tuple[int, int]] = []  # places in the text, sizes
@@ -208,6 +206,16 @@ class Shape:
         sums = [(address, address, back) for back in (0, 1) if address >= 0]
         return Spans(digits, words, sums)
 
+    @cached_property
+    def has_bare(self) -> bool:
+        """Whether it has a number that may be an address if one is known there."""
+        return not self.is_definition and BARE.search(self.first.text) is not None
+
+    @cached_property
+    def is_between(self) -> bool:
+        """Whether it may be among the frames of a stack."""
+        return any(each.match(self.first.text) for each in BETWEEN)
+
     def may_have_others(self, is_chosen: bool) -> bool:
         """Whether evidence finds in each of its lines the same as in one of them."""
         is_written = is_chosen or self.first.is_written
@@ -221,8 +229,8 @@ class Shape:
 
     def may_be_alike(self) -> bool:
         """The value of `is_alike`, when its numbers are known."""
-        is_other = self.is_answered or self.frames or self.headings
-        return not (is_other or self.first.is_numbers) and self.numbers.are_alone
+        is_other = self.frames or self.headings or self.first.is_numbers
+        return not is_other and self.numbers.are_alone
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -233,13 +241,11 @@ class Shape:
         """Places of what a form finds in its lines."""
         found = form.pattern.finditer(self.first.text)
         several = islice(found, None if form.whole else 1)
+        shown = "shown" if "shown" in form.pattern.groupindex else 0
         return [
-            Cut(form, each, self.span(*_shown(each)), self._skipped) for each in several
+            Cut(form, each, self.span(*each.span(shown)), self._skipped)
+            for each in several
         ]
-
-
-def _shown(found: re.Match[str]) -> tuple[int, int]:
-    return found.span("shown" if "shown" in found.re.groupindex else 0)
 
 
 class Shapes:
@@ -292,13 +298,12 @@ class Shapes:
         for shape in shapes:
             line = shape.first.text
             if not self._takes_bare and _DEFINITION.match(line):
+                shape.is_definition = True
                 continue
             is_written = shape.first.is_written
             shape.is_interesting = is_written or bool(may_have_frame(line))
-            shape.has_bare = BARE.search(line) is not None
             if shape.first.is_numbers and "[" not in line:  # of no form
                 continue
-            shape.is_answered = evidence.IS_INLINED.search(line) is not None
             shape.images = [*_found(images, line)]
             fit = [
                 form
@@ -308,11 +313,10 @@ class Shapes:
             several = ((form, shape.cuts(form)) for form in fit)
             shape.frames = [(form, cuts) for form, cuts in several if cuts]
             shape.headings = [*_found(headings, line)]
-            shape.is_between = any(each.match(line) for each in BETWEEN)
 
     def _interest(self, hints: set[str]) -> Callable[[str], object]:
         """A search that fails in most lines of a log: they are text."""
-        known = [*map(re.escape, (*hints - {_PREFIX}, *BREAKS))]
+        known = [*map(re.escape, (*hints - _COMMON, *BREAKS))]
         if self._takes_bare:
             known.append(BARE.pattern)
         # in lines between frames

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from gsym.engine.native import ffi, lib
 from gsym.lazy import regex
 from gsym.records import NamedTuple
 
@@ -22,18 +23,7 @@ MAY_HAVE_ADDRESS = regex(
 KERNEL_ADDRESS = r"(?:[fF]{4}[0-9a-fA-F]{4}|[9cC]0000000)[0-9a-fA-F]{8}"
 """An address of the Linux kernel of 64 bits; of LoongArch and PowerPC, too."""
 
-IS_WRITTEN_AS_ADDRESS = regex(
-    rf"0[xX][0-9a-fA-F]|[0-9a-fA-F]{{8}}`|\$[0-9A-F]{{8}}|(?<!\w){KERNEL_ADDRESS}(?!\w)"
-    # No zone after a time.
-    r"|(?<!:\d\d)(?<!:\d\d )(?<!:\d\d\.\d{3})(?<!:\d\d\.\d{6})\+ ?[0-9a-fA-F]"
-    r"|(?<![\w.=-])[0-9a-fA-F]{8,16}[\s(\[]{1,16}(?:in |at |from )?[(\[]?"
-    r"(?:[./\\]|[A-Za-z]:\\|[\w.-]+\.(?:so|dll|exe))"
-    r"|(?:\.(?:so|dll|exe)|/\S{1,128})[\s(\[]{1,16}[0-9a-fA-F]{8,16}(?!\w)"
-)
-"""Found in lines with a number that looks like an address, if `NEAR_ADDRESS` is."""
-
-NEAR_ADDRESS = regex(r"0[xX]|[+`$]|[0-9a-fA-F]{8}")
-"""Of these searches the shorter one."""
+_OF_KERNEL = regex(rf"(?=[fF9cC]){KERNEL_ADDRESS}(?!\w)")
 
 BARE = regex(r"(?<![\w.$])[0-9a-fA-F]{6,16}(?!\w)")
 """A number that may be anything."""
@@ -82,23 +72,27 @@ SOURCE = regex(
 _CLOSING_TAG = regex(r"</[\w:-]+>")
 _TAG = regex(r"^<[\w-]+>(?=\w)|^.*\d:(?!:)")
 _WORD = r"(?P<word>[A-Za-z_](?:[\w.-]|\+(?=[+.-])|(?<=\+)\+){0,127})"
+# Characters of which a line has one; what finds a word that is a module.
 _GUESSES = (
-    regex(rf"(?<![\w/\\.]){_WORD}(?=[!`@])"),
-    regex(rf"(?<![\w/\\.]){_WORD}(?=[ \t]+(?:0x)?[0-9a-fA-F]{{6,16}}(?!\w))"),
-    regex(rf"\b(?:in|from|of|at) \(?{_WORD}(?=[\s),:(]|$)"),
-    regex(rf"[(\[]{_WORD}[)\]]"),
-    regex(rf"- ?0x[0-9a-fA-F]{{6,16}}[ \t]{{1,8}}\+?{_WORD}"),  # after a range
+    ("!`@", rf"(?<![\w/\\.]){_WORD}(?=[!`@])"),
+    ("", rf"(?<![\w/\\.]){_WORD}(?=[ \t]+(?:0x)?[0-9a-fA-F]{{6,16}}(?!\w))"),
+    ("", rf"\b(?:in|from|of|at) \(?{_WORD}(?=[\s),:(]|$)"),
+    ("([", rf"[(\[]{_WORD}[)\]]"),
+    ("", rf"- ?0x[0-9a-fA-F]{{6,16}}[ \t]{{1,8}}\+?{_WORD}"),  # after a range
     # The C library takes the title of a process for its file: `redis-server *:6379(`.
-    regex(rf"(?<![\w/\\.]){_WORD}(?=(?: \*:\d{{1,5}}| )?\((?:[\w.]+)?\+0x|\(\) ?\[)"),
+    ("(", rf"(?<![\w/\\.]){_WORD}(?=(?: \*:\d{{1,5}}| )?\((?:[\w.]+)?\+0x|\(\) ?\[)"),
     # The same of PostgreSQL: `postgres: user database [local] SELECT(`.
-    regex(rf"^\s*{_WORD}(?=: [^()]{{1,512}}\([\w.]*\+0x[0-9a-f]{{1,16}}\) \[0x)"),
-    regex(rf"(?<![\w/\\.]){_WORD}(?=: \S[^()]{{0,512}}(?:\([^()]{{0,512}}\))? \(\+0x)"),
-    regex(
-        r"\b(?:module|image|library|object|binary|application|program|file)"
-        rf"(?: (?:name|path))?[ \t]*[:=][ \t]*\"?{_WORD}",
-        re.IGNORECASE,
+    ("(", rf"^\s*{_WORD}(?=: [^()]{{1,512}}\([\w.]*\+0x[0-9a-f]{{1,16}}\) \[0x)"),
+    ("(", rf"(?<![\w/\\.]){_WORD}(?=: \S[^()]{{0,512}}(?:\([^()]{{0,512}}\))? \(\+0x)"),
+    (
+        ":=",
+        (
+            r"(?i)\b(?:module|image|library|object|binary|application|program|file)"
+            rf"(?: (?:name|path))?[ \t]*[:=][ \t]*\"?{_WORD}"
+        ),
     ),
 )
+_GUESS_PATTERNS = [(frozenset(hints), regex(pattern)) for hints, pattern in _GUESSES]
 _DIGITS = regex(r"0x.*|(?=.{0,64}[0-9])[0-9a-fA-F]{4,64}")  # of a number
 _NO_WORDS = frozenset(
     {
@@ -312,6 +306,18 @@ class Tokens(NamedTuple):
         return ("" if _NO_NAME.match(name) else name), None
 
 
+def is_written(text: str) -> bool:
+    """Whether a text may have a number that is written as an address is."""
+    line = encoded(text)
+    hit = lib.gsym_text_find_address(line, len(line), 0, ffi.NULL, 0)
+    return hit < len(line) or _OF_KERNEL.search(text) is not None
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a text, also of one that no UTF-8 has."""
+    return text.encode("utf-8", "surrogatepass")
+
+
 def pieces(lines: Sequence[str]) -> Sequence[str]:
     """Lines, cut where other programs wrote several as one, and what is between."""
     text = "".join(lines)
@@ -408,7 +414,9 @@ def _mentions(text: str) -> Iterator[Mention]:
     if found:
         return
     seen: set[str] = set()
-    for pattern in _GUESSES:
+    for hints, pattern in _GUESS_PATTERNS:
+        if hints and hints.isdisjoint(text):
+            continue
         for each in pattern.finditer(text):
             word = each["word"].rstrip(".+-")
             is_other = word.lower() in _NO_WORDS or _REGISTER.fullmatch(word)
