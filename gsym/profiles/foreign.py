@@ -100,6 +100,7 @@ _LINES: Mapping[str, str] = {
     r".{,99}(?:<!DOCTYPE svg|<svg )": (
         "a flame graph as SVG; give gsym the stacks that it was made of: py-spy -f raw"
     ),
+    "v8-version,": "a log of node --prof; type: node --cpu-prof PROGRAM",
     r"goroutine \d+ .*:$": "a list of goroutines; type: gsym symbolicate {}",
     r"Functions (?:sorted by|Call Tree)": f"a report of gprofng, no samples; {_PERF}",
     r"<\?xml .*|<trace-query-result": (
@@ -120,9 +121,7 @@ _MEMBERS: Mapping[str, str] = {
         "it has no stacks; open it in Chrome's DevTools, or run node --heap-prof"
     ),
     "linux-perf-json-version": "JSON of perf; give gsym the perf.data itself",
-    "probes": (
-        "JSON of bpftrace; without -f json: bpftrace FILE | stackcollapse-bpftrace.pl"
-    ),
+    "probes": "JSON of bpftrace; without -f json: bpftrace | stackcollapse-bpftrace.pl",
     "gc_samples": f"a dump of stackprof; type: stackprof --stackcollapse {_TO_STACKS}",
     "alloc_samples": (
         "a profile of scalene; type: jq -r "

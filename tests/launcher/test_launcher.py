@@ -24,7 +24,7 @@ import gsym
 from tests.conftest import REPOSITORY
 from tests.freeze.damaged import mutants, records
 from tests.freeze.inputs import write_made_files
-from tests.freeze.transcripts import MAINS, masked, run, sections
+from tests.freeze.transcripts import MAINS, masked, run, run_all, sections
 from tools.fuzz_seeds import images
 from tools.mutate.seeds import single
 
@@ -273,9 +273,9 @@ def all_options() -> Iterator[str]:
 
 
 def test_answers_are_those_of_the_commands_in_python(folder: Path, left: Path) -> None:
-    for line in (*lines_of(ANSWERED), *all_options()):
-        words = words_of(line)
-        assert launched(words, folder, left) == run(words, b"", folder), line
+    commands = [words_of(line) for line in (*lines_of(ANSWERED), *all_options())]
+    for words, expected in zip(commands, run_all(commands, folder), strict=True):
+        assert launched(words, folder, left) == expected, words
 
 
 def test_other_command_lines_are_left_to_python_unchanged(
@@ -449,21 +449,26 @@ def test_damaged_files_are_answered_as_in_python_or_left_to_it(
         with gsym.Reader(data) as reader:
             starts = [each.start for each in reader.functions()][:4]
         asked = [hex(each + choice.randrange(16)) for each in starts]
+        addresses = " ".join(f"--address={each}" for each in asked)
+        answered = []
         for number, (damage, damaged) in enumerate(
             mutants(single(f"launcher-{name}", "gsym", data))
         ):
-            (tmp_path / "x").write_bytes(damaged)
+            (tmp_path / f"x{number}").write_bytes(damaged)
             lines = (
-                f"gsym lookup x {' '.join(asked)}",
-                f"gsymutil --merged-functions x --address={' --address='.join(asked)}",
-                f"gsym-addr2line -afiCe x {' '.join(asked)}",
-                f"gsym-symbolizer --obj=x {' '.join(asked)}",
+                f"gsym lookup x{number} {' '.join(asked)}",
+                f"gsymutil --merged-functions x{number} {addresses}",
+                f"gsym-addr2line -afiCe x{number} {' '.join(asked)}",
+                f"gsym-symbolizer --obj=x{number} {' '.join(asked)}",
             )
             words = lines[number % len(lines)].split()
             found = launched(words, tmp_path, left)
             assert (found[1], found[2] in {0, LEFT}) == (b"", True), (damage, words)
             if found[2] == 0:
-                assert found == run(words, b"", tmp_path), (damage, words)
+                answered.append((damage, words, found))
+        expected = run_all([words for _, words, _ in answered], tmp_path)
+        for (damage, words, found), each in zip(answered, expected, strict=True):
+            assert found == each, (damage, words)
 
 
 # ---- conversions
