@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _DEFINITION = regex(
     r"[0-9a-fA-F]{8,16} \(?[A-Za-z?]\)? [^\s()\[\]+/]+(?:\s+\[\w+\])?\s*$"
 )
+_HINTS = {each.hint for each in FRAMES} | {each.hint for each in IMAGES}
+_HINTS |= {each.hint for each in HEADINGS}
 # Of forms that have `0x`, too: a line that has it is written as an address is.
 _COMMON = frozenset({"0x", "/", ";", "[", ": ", "/0x", "(in "})
 _LEAST_KEPT = 1 << 24  # bytes of shapes that are kept of any text
@@ -290,9 +292,10 @@ class Shapes:
     def _describe(self, shapes: Sequence[Shape]) -> None:
         # A log has many lines, and of few forms.
         text = "".join([each.first.text for each in shapes])
-        images = [form for form in IMAGES if form.hint in text]
-        frames = [form for form in FRAMES if form.hint in text]
-        headings = [form for form in HEADINGS if form.hint in text]
+        found = {hint for hint in _HINTS if hint in text}
+        images = [form for form in IMAGES if form.hint in found]
+        frames = [form for form in FRAMES if form.hint in found]
+        headings = [form for form in HEADINGS if form.hint in found]
         hints = {form.hint for form in frames} | {form.hint for form in headings}
         may_have_frame = self._interest(hints)
         for shape in shapes:
@@ -300,8 +303,7 @@ class Shapes:
             if not self._takes_bare and _DEFINITION.match(line):
                 shape.is_definition = True
                 continue
-            is_written = shape.first.is_written
-            shape.is_interesting = is_written or bool(may_have_frame(line))
+            shape.is_interesting = shape.first.is_written or bool(may_have_frame(line))
             if shape.first.is_numbers and "[" not in line:  # of no form
                 continue
             shape.images = [*_found(images, line)]

@@ -23,7 +23,7 @@ MAY_HAVE_ADDRESS = regex(
 KERNEL_ADDRESS = r"(?:[fF]{4}[0-9a-fA-F]{4}|[9cC]0000000)[0-9a-fA-F]{8}"
 """An address of the Linux kernel of 64 bits; of LoongArch and PowerPC, too."""
 
-_OF_KERNEL = regex(rf"(?=[fF9cC]){KERNEL_ADDRESS}(?!\w)")
+_OF_KERNEL = regex(rf"{KERNEL_ADDRESS}(?!\w)")
 
 BARE = regex(r"(?<![\w.$])[0-9a-fA-F]{6,16}(?!\w)")
 """A number that may be anything."""
@@ -310,7 +310,8 @@ def is_written(text: str) -> bool:
     """Whether a text may have a number that is written as an address is."""
     line = encoded(text)
     hit = lib.gsym_text_find_address(line, len(line), 0, ffi.NULL, 0)
-    return hit < len(line) or _OF_KERNEL.search(text) is not None
+    may_be_of_kernel = b"ffff" in line or b"FFFF" in line or b"0000000" in line
+    return hit < len(line) or (may_be_of_kernel and bool(_OF_KERNEL.search(text)))
 
 
 def encoded(text: str) -> bytes:
