@@ -64,6 +64,7 @@ def test_each_form_is_found() -> None:
         '1.2.3.4 - - [29/Nov/2026:08:00:01 +0200] "GET / HTTP/1.1" 200 12345678\n',
         '{"time": "2026-11-29T08:00:01+01:00", "id": "b0b5c0ffee15f00d"}\n',
         "id=550e8400-e29b-41d4-a716-446655440000 took=81000000\n",
+        "id 550e8000-e29b-41d4-a716-446655440000 took 81 ms\n",
         "sum=0123456789abcdef0123456789abcdef\n",
         "feedback from deadbeefs\n",
     ],
@@ -81,6 +82,19 @@ def test_other_numbers_are_found_in_ranges() -> None:
     )
     assert found(line, ANY_NUMBER) == 12
     assert found("id 7f12ab34c0deX\n", ANY_NUMBER) == 17
+
+
+def test_a_module_beside_digits_is_found_by_its_ending() -> None:
+    for word, is_found in (
+        ("lib.so.6", True),
+        ("a.b.dll", True),
+        ("app.exe", True),
+        ("a.s", False),
+        ("a.dl", False),
+        ("a.b.c", False),
+    ):
+        line = f"called 12ab34cd in {word}"
+        assert (found(line) < len(line)) is is_found, line
 
 
 class Counted(io.BytesIO):
