@@ -417,13 +417,16 @@ def _chosen(
             continue
         readings, at = pattern.readings[number], 0 if best is None else best.at
         first = readings[0].frame
+        other = rival
+        if best is not None and readings[at].frame.base == "symbol":
+            other = rival or _contradiction(best, places)
         made = readings[at].frame._replace(
             is_return=first.is_return,
             may_be_exact=first.may_be_exact,
             may_return=first.may_return,
             others=(),
             is_counter=left.is_counter,
-            doubt="" if rival is None else rival.doubt,
+            doubt="" if other is None else other.doubt,
             ordinal=first.ordinal,
         )
         reading = readings[at]._replace(frame=made)
@@ -448,6 +451,14 @@ def _best(
         each for each, own in zip(places[at], ranks, strict=True) if own == rank
     )
     return best, next((each for each in rivals if not best.is_as(each)), None)
+
+
+def _contradiction(best: _Place, places: Sequence[Sequence[_Place]]) -> _Place | None:
+    """The place that a line gives a function by an address, if it is another one."""
+    several = [each for own in places for each in own if each.build == best.build]
+    others = [each for each in several if not best.is_as(each)]
+    is_confirmed = any(each.score < _NAMES_IT and best.is_as(each) for each in several)
+    return next((each for each in others if each.score < 0 and not is_confirmed), None)
 
 
 def _merge(kept: list[StackFrame | None], chosen: Sequence[_Place | None]) -> None:

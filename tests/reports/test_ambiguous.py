@@ -51,3 +51,13 @@ def test_offsets_in_json_may_be_decimal(folder: Path) -> None:
     text = '{"stack": [{"mod": "app", "off": 4129}, {"mod": "app", "off": 4097}]}'
     report = gsym.symbolicate(text, source=folder)
     assert [each.calls[0].name for each in report.frames()] == ["second", "first"]
+
+
+@pytest.mark.parametrize("line", ["first+0x0 [0x401050]", "#1 0x401050 first+0 (app)"])
+def test_a_name_and_an_address_may_contradict(folder: Path, line: str) -> None:
+    maps = "400000-402000 r-xp 00000000 00:00 0 /opt/app\n"
+    report = gsym.symbolicate(f"{line}\n", source=folder, maps=maps)
+    assert [each.calls[0].name for each in report.frames()] == ["first"]
+    assert [each.reason for each in report.frames()] == [
+        "ambiguous: it may also be app at 0x1050"
+    ]

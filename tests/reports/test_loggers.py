@@ -29,6 +29,7 @@ FRAMES = {
     "gdb": "#{n}  {f.address:#018x} in {f.function} () from {f.path}",
     "Chromium": "#{n} {f.address:#x} ({f.path}+{f.offset:#x})",
     "JVM": "C  [{f.name}+{f.offset:#x}]  {f.function}+{f.plus:#x}",
+    "backward-cpp": '#{n:<4} Object "{f.path}", at {before:#x}, in {f.function}',
     "strace": " > {f.path}({f.function}+{f.plus:#x}) [{f.offset:#x}]",
 }
 PREFIXES = {
@@ -38,6 +39,8 @@ PREFIXES = {
     "nginx": '2026/11/30 18:00:00 [error] 47#47: *1 FastCGI sent: "{}" while reading',
     "mpirun": "[1,0]<stderr>:{}",
     "CSV": '1,"{}",x',
+    "logcat": "E/App     (  4711): {}",
+    "logfmt": 'time=2026-11-30T18:00:00Z level=error msg="{}"',
     "table": "| 1 | {} |",
     "HTML": "{}<br>",
 }
@@ -89,3 +92,15 @@ def test_text_around_a_frame_changes_nothing(
 def test_texts_in_json_are_read(tool: str, document: str, built: Built) -> None:
     text = DOCUMENTS[document](frames_of(tool, built))
     assert answered(text, built) == list(RIGHT)
+
+
+@pytest.mark.parametrize("prefix", ["", "12: ", "app | "])
+def test_a_frame_has_no_module_of_the_next(prefix: str, built: Built) -> None:
+    """What `eu-stack -b -m` prints."""
+    lines = (
+        f"{prefix}#{n:<2} {f.address:#018x} {f.function} - {f.path}\n"
+        f"{prefix}    [{f.build_id}]@{f.base:#x}+{f.offset - bool(n):#x}\n"
+        for n, f in enumerate(built.stack)
+    )
+    report = gsym.symbolicate("".join(lines), source=built.folder)
+    assert answers(report) == list(RIGHT)

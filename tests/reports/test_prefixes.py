@@ -24,6 +24,8 @@ PREFIXES = (
     "[2026-11-23 08:00:01.123] [error] ",
     "11-23 08:00:01.123  4711  4712 E App     : ",
 )
+# No logger's: that lines have them in common tells that they are prefixes.
+SHARED = ("12: ", "[ 55%] ")
 DOCUMENTS = re.compile(r"\s*[{\[]|.*\{\{\{", re.DOTALL)
 LINES = [each for each in RECORDED if not DOCUMENTS.match(each.text)]
 # In a Windows path, a backslash before n may be a part of the path.
@@ -46,7 +48,7 @@ def is_same(case: Recorded, text: str, modules: Path) -> None:
     assert "".join(texts) == text
 
 
-@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("prefix", [*PREFIXES, *SHARED])
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.name)
 def test_a_prefix_changes_no_answer(case: Recorded, prefix: str, modules: Path) -> None:
     lines = case.text.rstrip("\n").split("\n")

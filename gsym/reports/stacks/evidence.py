@@ -188,13 +188,14 @@ class Line:
         """The path that it has, if it has nothing else."""
         if self._like is not None and not self._like.only_module:
             return ""
-        text = self.text.strip().rpartition(" ")[2]  # behind "in", "at" and the like
+        text = self.text.strip()
         if OF_PATHS.isdisjoint(text):
             return ""
         found = tokens(text)
         several = found.mentions
         is_only = len(several) == 1 and not (found.numbers or found.offsets)
-        return several[0].path if is_only and several[0].is_sure else ""
+        is_only = is_only and several[0].is_sure and several[0].end == len(text)
+        return several[0].path if is_only else ""
 
 
 def _module(path: str, identifier: str, text: str = "") -> StackModule:

@@ -365,7 +365,7 @@ FRAMES = (
 BETWEEN = (
     # Of Go the function, of Rust the location, of Zig the source, of Java other frames
     regex(r"[jJAv]  \S"),
-    regex(r"\"\s*[\],}]|.*[\[:,]\s*\"\Z"),  # between texts in JSON
+    regex(r"\"\s*(?:[\],}]|\w+=|$)|.*[\[:,=]\s*\"\Z"),  # between texts in JSON
     regex(r"(?:created by )?[^\s:(]{1,512}\(.*\)\s*$"),
     regex(r"created by \S+"),
     regex(r"\s+at \S+:\d+(?::\d+)?\s*$"),

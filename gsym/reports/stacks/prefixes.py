@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice, takewhile
+
 from gsym.lazy import regex
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _PREFIX = regex(
     r"(?:"
@@ -23,13 +29,20 @@ _PREFIX = regex(
     r"){1,4}"
 )
 
-COLOURS = regex(r"\x1b\[[\d;]*[mK]")
-"""Sequences that terminals show as colours."""
+# Without letters: `12: ` of ctest, `[ 55%] ` of ninja
+_COUNT = regex(r"(?:\[[^\[\]A-Za-z+]{1,32}\] ?|[^\sA-Za-z+#`\[(]{1,32}[:>|] ){1,4}")
+_END = regex(r"(?<=[^\s\w] )")  # of a prefix, and of a part of one
+_MOST_ENDS = 8
+_DIGIT = regex(r"[0-9]")
+_NEAR = 2  # lines before a line, and after it
+
+COLOURS = regex(r"\x1b\[[\d;]*[mK]|\\(?=\")")
+"""Sequences that terminals show as colours, and what JSON has before a quote."""
 
 
 def without_colours(line: str) -> str:
     """A line without colours."""
-    return COLOURS.sub("", line) if "\x1b" in line else line
+    return COLOURS.sub("", line) if "\x1b" in line or '\\"' in line else line
 
 
 def text_of(line: str) -> str:
@@ -42,3 +55,26 @@ def prefix_size(line: str) -> int:
     """The characters of a line that are before its text."""
     found = _PREFIX.match(line)
     return found.end() if found else 0
+
+
+def shared_prefixes(lines: Sequence[str], at: int) -> tuple[int, Sequence[int]]:
+    """What may be a prefix because most lines around a line have it, too.
+
+    Returns:
+        The characters of one without letters, after which the text surely begins, and
+        of others, the shortest first: there it begins if it is of a known form.
+    """
+    text = text_of(lines[at])
+    near = [*lines[max(at - _NEAR, 0) : at], *lines[at + 1 : at + 1 + _NEAR]]
+    texts = [*filter(str.strip, map(text_of, near))]
+    count = _COUNT.match(text)
+    if count is not None and _is_usual(count[0], texts):
+        return count.end(), ()
+    shape, several = _DIGIT.sub("0", text), [_DIGIT.sub("0", each) for each in texts]
+    ends = (each.end() for each in islice(_END.finditer(shape), _MOST_ENDS))
+    usual = takewhile(lambda end: _is_usual(shape[:end], several), ends)
+    return 0, tuple(usual)
+
+
+def _is_usual(prefix: str, texts: Sequence[str]) -> bool:
+    return 2 * sum(each.startswith(prefix) for each in texts) > len(texts)

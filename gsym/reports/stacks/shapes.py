@@ -14,7 +14,12 @@ from gsym.reports.stacks import evidence
 from gsym.reports.stacks.frames import BETWEEN, FRAMES
 from gsym.reports.stacks.headings import HEADINGS
 from gsym.reports.stacks.images import IMAGES
-from gsym.reports.stacks.prefixes import COLOURS, prefix_size, without_colours
+from gsym.reports.stacks.prefixes import (
+    COLOURS,
+    prefix_size,
+    shared_prefixes,
+    without_colours,
+)
 from gsym.reports.stacks.repeated_lines import LineKeys, Numbers, Spans
 from gsym.reports.stacks.tokens import BARE, BREAKS, encoded
 
@@ -138,20 +143,26 @@ class Shape:
     headings: Sequence[HeadingForm] = ()
     is_definition = is_interesting = is_alike = False
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, shared: int, ends: Sequence[int]) -> None:
         self._removed: list[tuple[int, int]] = []  # places in the text, sizes
-        if "\x1b" in line:
+        text = without_colours(line)
+        if text != line:
             removed = 0
             for found in COLOURS.finditer(line):
                 size = found.end() - found.start()
                 self._removed.append((found.start() - removed, size))
                 removed += size
-        text = without_colours(line)
-        self._skipped = prefix_size(text)
-        self._prefix_bytes = len(encoded(text[: self._skipped]))
+        self._skipped = self._prefix_bytes = 0
+        self._skip(text, prefix_size(text) + shared)
+        self._ends = ends
         self.size: int = len(line)
         self.has_colours: bool = bool(self._removed)
-        self.first: evidence.Line = evidence.Line(text[self._skipped :])
+
+    def _skip(self, text: str, size: int) -> None:
+        """Take the first characters of the text for a part of the prefix."""
+        self._skipped += size
+        self._prefix_bytes += len(encoded(text[:size]))
+        self.first: evidence.Line = evidence.Line(text[size:])
 
     def plain(self, line: str) -> str:
         """A line of this shape without colours."""
@@ -239,6 +250,29 @@ class Shape:
         """The numbers in its lines."""
         return Numbers(self)
 
+    def fit(
+        self,
+        images: Iterable[ImageForm],
+        frames: Iterable[FrameForm],
+        headings: Iterable[HeadingForm],
+    ) -> None:
+        """Find the forms that it has, after what may be a prefix if none before it."""
+        whole = self.first.text
+        several = [form for form in frames if form.hint in whole]
+        for end in (0, *self._ends):
+            text = whole[end:]
+            fit = [
+                form for form in several if (form.whole or form.pattern).search(text)
+            ]
+            self.images = [*_found(images, text)]
+            self.headings = [*_found(headings, text)]
+            if fit or self.images or self.headings:
+                if end:
+                    self._skip(whole, end)
+                cuts = ((form, self.cuts(form)) for form in fit)
+                self.frames = [(form, found) for form, found in cuts if found]
+                return
+
     def cuts(self, form: FrameForm) -> list[Cut]:
         """Places of what a form finds in its lines."""
         found = form.pattern.finditer(self.first.text)
@@ -276,11 +310,11 @@ class Shapes:
         if max(numbers, default=0) < len(known):
             return [*map(known.__getitem__, numbers)]
         found: list[Shape] = []
-        for line, number in zip(lines, numbers, strict=True):
+        for at, (line, number) in enumerate(zip(lines, numbers, strict=True)):
             if number < len(known):
                 found.append(known[number])
                 continue
-            new.append(Shape(line))
+            new.append(Shape(line, *shared_prefixes(lines, at)))
             found.append(new[-1])
             if number == len(known):
                 known.append(new[-1])
@@ -306,15 +340,7 @@ class Shapes:
             shape.is_interesting = shape.first.is_written or bool(may_have_frame(line))
             if shape.first.is_numbers and "[" not in line:  # of no form
                 continue
-            shape.images = [*_found(images, line)]
-            fit = [
-                form
-                for form in frames
-                if form.hint in line and (form.whole or form.pattern).search(line)
-            ]
-            several = ((form, shape.cuts(form)) for form in fit)
-            shape.frames = [(form, cuts) for form, cuts in several if cuts]
-            shape.headings = [*_found(headings, line)]
+            shape.fit(images, frames, headings)
 
     def _interest(self, hints: set[str]) -> Callable[[str], object]:
         """A search that fails in most lines of a log: they are text."""
@@ -322,7 +348,7 @@ class Shapes:
         if self._takes_bare:
             known.append(BARE.pattern)
         # in lines between frames
-        known.append(r"^\s|\(|created by| from:|^[jJAv]  |^\"|[\[:,]\s*\"$")
+        known.append(r"^\s|\(|created by| from:|^[jJAv]  |^\"|[\[:,=]\s*\"$")
         return re.compile("|".join(known)).search
 
 

@@ -33,9 +33,11 @@ BREAKS = frozenset({r"\r\n", r"\n", "#012", "\r", r"\t", "#011"})
 
 _LINE_BREAK = regex(r"(\\r\\n|\\n|#012)")
 _TAB = regex(r"\\t|#011")
-_IS_JSON = regex(r"[\[{]\s*\"|\"\s*:\s*\"")
+_IS_JSON = regex(r"[\[{]\s*\"|\"\s*:\s*\"|\w=\"")  # or the fields of logfmt
 # No group of single characters: `re` keeps a state for each time that a group matches.
-_TEXT = regex(r"(?<=[\[:,])(\s*\")([^\"]*(?:(?<=\\)\"[^\"]*)*)(?=\"\s*(?:[\],}]|$))")
+_TEXT = regex(
+    r"(?<=[\[:,=])(\s*\")([^\"]*(?:(?<=\\)\"[^\"]*)*)(?=\"\s*(?:[\],}]|\w+=|$))"
+)
 _RETURN = regex(r"(\r(?!\n|$))")
 _DRIVE = regex(r"(?<![\w])[A-Za-z]:\\(?!\\)")
 _OBJECT = regex(r"(?=[{}]+)(?<![{}])")
