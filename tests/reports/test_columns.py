@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym.engine.native import ffi, lib
-from gsym.reports.stacks.repeated_lines import NO_SHAPE, LineKeys, Spans, encoded
+from gsym.reports.stacks.repeated_lines import NO_SHAPE, LineKeys, Spans
+from gsym.reports.stacks.tokens import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
