@@ -687,7 +687,8 @@ static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) 
     size_t count = 0;
     for (size_t unit = 0; unit < conversion->run_count; ++unit)
         count += conversion->runs[unit].count;
-    GSYM_TRY(creator_expect(conversion->creator, count, error));
+    /* There are about as many symbols, if they are not kept already. */
+    GSYM_TRY(creator_expect(conversion->creator, 2 * count, error));
     for (size_t unit = 0; unit < conversion->run_count; ++unit) {
         const unit_run *run = &conversion->runs[unit];
         const unit_encoder *encoder = &conversion->workers[run->worker].encoder;
