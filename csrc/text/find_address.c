@@ -173,14 +173,21 @@ static bool begins_range(const scanned_text *text, size_t begin, size_t end) {
 }
 
 /* Whether the digits from `begin` to `end` may be the address of a page, where a module may
- * start. Without a letter they are rather a size or a time. */
-static bool is_page(const scanned_text *text, size_t begin, size_t end) {
-    enum { PAGE_DIGITS = 12 };
-    if (memcmp(text->bytes + end - 3, "000", 3) != 0) return false;
-    if (end - begin < ADDRESS_DIGITS || end - begin > PAGE_DIGITS) return false;
-    for (size_t at = begin; at < end; ++at)
-        if (!is_digit(text, at)) return true;
-    return false;
+ * start. Without a letter they are rather a size or a time. One of 4,096 ids ends as a page
+ * does: `gaps` counts the numbers of each length since the last such one. */
+static bool is_page(const scanned_text *text, size_t begin, size_t end, uint32_t *gaps) {
+    enum { MOST_OTHERS = 256 };
+    const size_t size = end - begin;
+    const bool is_aligned = memcmp(text->bytes + end - 3, "000", 3) == 0;
+    size_t at = begin;
+    uint32_t before;
+    if (size < ADDRESS_DIGITS || size > GSYM_PAGE_DIGITS) return false;
+    while (at < end && is_digit(text, at))
+        ++at;
+    if (at == end || gaps == NULL) return at < end && is_aligned;
+    before = gaps[size];
+    gaps[size] = is_aligned ? 0 : before + (before <= MOST_OTHERS);
+    return is_aligned && before <= MOST_OTHERS;
 }
 
 static bool is_in_ranges(const scanned_text *text, size_t begin, size_t end,
@@ -204,7 +211,7 @@ static bool is_in_ranges(const scanned_text *text, size_t begin, size_t end,
 
 /* Whether the digits from `begin` to `end` are an address by what is around them. */
 static bool is_address(const scanned_text *text, size_t begin, size_t end,
-                       const gsym_range *ranges, size_t count) {
+                       const gsym_range *ranges, size_t count, uint32_t *gaps) {
     const char before = begin > 0 ? text->bytes[begin - 1] : '\n';
     if (end - begin > MAX_DIGITS || is_kind(text, end, IS_WORD)) return false;
     if (before == '.' || (begin > 0 && is_kind(text, begin - 1, IS_WORD))) return false;
@@ -212,12 +219,12 @@ static bool is_address(const scanned_text *text, size_t begin, size_t end,
     if (count > 0 && is_in_ranges(text, begin, end, ranges, count)) return true;
     if (end - begin < ADDRESS_DIGITS || before == '=' || before == '-') return false;
     /* A hyphen that no range has is one of a UUID. */
-    return before == '!' || (char_at(text, end) != '-' && is_page(text, begin, end)) ||
-           is_beside_module(text, begin, end);
+    if (char_at(text, end) != '-' && is_page(text, begin, end, gaps)) return true;
+    return before == '!' || is_beside_module(text, begin, end);
 }
 
 size_t gsym_text_find_address(const char *bytes, size_t size, size_t at,
-                              const gsym_range *ranges, size_t count) {
+                              const gsym_range *ranges, size_t count, uint32_t *gaps) {
     const scanned_text text = {bytes, size};
     size_t digits = 0; /* before `at` */
     if (at == 0 && begins_frame(&text, 0)) return 0;
@@ -225,13 +232,14 @@ size_t gsym_text_find_address(const char *bytes, size_t size, size_t at,
         const unsigned kind = kinds[(uint8_t)bytes[at]], is_hex = kind & IS_HEX;
         /* Most bytes go on without a branch. */
         if ((kind & IS_MARK) | ((digits >= MIN_DIGITS) & !is_hex)) {
-            if (digits >= MIN_DIGITS && is_address(&text, at - digits, at, ranges, count))
+            if (digits >= MIN_DIGITS &&
+                is_address(&text, at - digits, at, ranges, count, gaps))
                 return at - digits;
             if ((kind & IS_MARK) != 0 && is_marked(&text, at)) return at;
         }
         digits = (digits + 1) * is_hex;
     }
-    if (digits >= MIN_DIGITS && is_address(&text, size - digits, size, ranges, count))
+    if (digits >= MIN_DIGITS && is_address(&text, size - digits, size, ranges, count, gaps))
         return size - digits;
     return size;
 }

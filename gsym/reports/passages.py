@@ -115,7 +115,12 @@ class LongText:
         """
         if self._size <= _SHORT:
             return self.whole()
+        from gsym.engine.native import ffi, lib
+
+        find = lib.gsym_text_find_address
         found: list[tuple[int, int]] = []
+        wanted = ffi.new("gsym_range[]", ranges)
+        gaps = ffi.new("uint32_t[]", lib.GSYM_PAGE_DIGITS + 1)
         start = 0
         while start < self._size:
             self._file.seek(start)
@@ -127,11 +132,13 @@ class LongText:
             is_last = start + len(block) >= self._size
             end = 0 if is_last else block.rfind(b"\n") + 1
             end = end or len(block)
-            for hit, stop in _hits(block, end, ranges):
+            at = 0
+            while (hit := find(block, end, at, wanted, len(wanted), gaps)) < end:
+                at = block.find(b"\n", min(hit + _AFTER, end), end) + 1 or end
                 begin = max(start + hit - _BEFORE, 0)
                 if found and begin <= found[-1][1]:
                     begin = found.pop()[0]
-                found.append((begin, start + stop + _AFTER))
+                found.append((begin, start + at + _AFTER))
             start += end
         return [(self._line(begin), self._line(end)) for begin, end in found]
 
@@ -183,19 +190,3 @@ class LongText:
             return min(max(place, 0), self._size)
         self._file.seek(place - 1)
         return place - 1 + len(self._file.readline(_LONG_LINE))
-
-
-def _hits(
-    block: bytes, end: int, ranges: Sequence[tuple[int, int]]
-) -> Iterator[tuple[int, int]]:
-    """Places of possible frames, each with the end of a part that may have more."""
-    from gsym.engine.native import ffi, lib
-
-    bytes_of, at = ffi.from_buffer(block), 0
-    wanted = ffi.new("gsym_range[]", ranges)
-    while at < end:
-        hit = lib.gsym_text_find_address(bytes_of, end, at, wanted, len(wanted))
-        if hit == end:
-            break
-        at = block.find(b"\n", min(hit + _AFTER, end), end) + 1 or end
-        yield hit, at

@@ -47,6 +47,7 @@ def found(line: str, ranges: tuple[tuple[int, int], ...] = ()) -> int:
             0,
             ffi.new("gsym_range[]", ranges),
             len(ranges),
+            ffi.NULL,
         )
     )
 
@@ -95,6 +96,17 @@ def test_a_module_beside_digits_is_found_by_its_ending() -> None:
     ):
         line = f"called 12ab34cd in {word}"
         assert (found(line) < len(line)) is is_found, line
+
+
+def test_an_id_that_ends_as_a_page_does_is_none_among_others() -> None:
+    ids = f"id 7f12ab34c0de took 81 ms\n{LOG.splitlines()[1]}\n" * 3_000
+    page = "libfoo 7f12ab340000\n"
+    assert len(LongText(io.BytesIO(f"{ids}{page}{ids}".encode())).passages()) == 0
+    found = LongText(io.BytesIO(f"{ids}{page * 2}{ids}".encode())).passages()
+    assert len(found) == 1
+    assert found[0][0] < len(ids) < len(ids) + 2 * len(page) < found[0][1]
+    few = f"id 7f12ab34c0de took 81 ms\n{LOG}" * 2 + page
+    assert len(LongText(io.BytesIO(few.encode())).passages()) == 1
 
 
 class Counted(io.BytesIO):

@@ -345,9 +345,12 @@ size_t gsym_text_find_heading(const char *text, size_t size);
 /* Return the offset, from `at` on, of what may be an address or begin a frame of any form,
  * or `size` without one: `0x1189`, `+4735`, `00007ff6`1a2b1110`, `#3`, digits beside a
  * path, a range. Other hexadecimal digits are found if their value is in one of `count`
- * ranges, which are ascending. */
+ * ranges, which are ascending. Those that end as the address of a page does are found
+ * unless they are rare among numbers of their length: `gaps`, GSYM_PAGE_DIGITS + 1 counts
+ * that begin with 0, tells so from one call to the next. NULL: all are found. */
+#define GSYM_PAGE_DIGITS 12
 size_t gsym_text_find_address(const char *text, size_t size, size_t at,
-                              const gsym_range *ranges, size_t count);
+                              const gsym_range *ranges, size_t count, uint32_t *gaps);
 
 /* ---- lines of reports ---------------------------------------------------------- */
 

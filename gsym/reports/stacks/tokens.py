@@ -311,7 +311,7 @@ class Tokens(NamedTuple):
 def is_written(text: str) -> bool:
     """Whether a text may have a number that is written as an address is."""
     line = encoded(text)
-    hit = lib.gsym_text_find_address(line, len(line), 0, ffi.NULL, 0)
+    hit = lib.gsym_text_find_address(line, len(line), 0, ffi.NULL, 0, ffi.NULL)
     may_be_of_kernel = b"ffff" in line or b"FFFF" in line or b"0000000" in line
     return hit < len(line) or (may_be_of_kernel and bool(_OF_KERNEL.search(text)))
 
