@@ -80,11 +80,18 @@ _AFTER = regex(
 )
 _WORD = regex(r"(?<!\S)(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
 _ADDRESS = regex(r"(?<!\S)[0-9a-f]{1,16}(?!\S)", re.ASCII)
-_SURE = regex(r"(?:(?<=  )|\A|(?=[0-9a-f]{8}))", re.ASCII)
+_SURE = regex(r"(?:(?<=  )|(?=[0-9a-f]{8}))", re.ASCII)
+# As wide as perf prints one: no word of a name or a tracepoint has as many blanks.
+_WIDE = r"(?:(?<=   )|(?=[1-9a-f][0-9a-f]{15}(?!\S)))"
+_SURELY = regex(_WIDE, re.ASCII)
 _PLAIN = regex(r"\S+\+0x[0-9a-f]{1,16}|", re.ASCII)
+# The line below an address: file and line, or module and offset.
+_PLACE = regex(r"  \S.*(?::\d{1,9}|\[[0-9a-f]{1,16}\])$", re.ASCII)
 _UNKNOWN = "[unknown]"
 # An address as perf prints it, of 16 digits with blanks in place of the first zeros.
 _PRINTED = regex(r"\t(?=[ 0-9a-f]{16}(?: |$)) {0,15}[0-9a-f]{1,16}(?: |$)")
+# The same in the line of a sample; other tools print 0 in place of the blanks.
+_PRINTED_INLINE = regex(r" (?=[ 0-9a-f]{16} \S) {0,8}[1-9a-f][0-9a-f]{7,15} ")
 _MODULE = regex(r"(?:\([/[].*\)|\(inlined\)|\[unknown\])\s*$")
 FRAME = regex(r"\s{0,64}(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
 
@@ -105,24 +112,41 @@ def inline_frame(rest: str) -> InlineFrame | None:
     its fields are printed.
     """
     # An empty field at the end of a line lost its blanks.
-    text = _AFTER.sub("", f" {rest}").strip()
+    text = _AFTER.sub("", f" {rest}").rstrip()
+    first = len(text) - len(text.lstrip())
     words = list(_ADDRESS.finditer(text))
     # As perf prints addresses: long, or with blanks before them.
-    sure = [each for each in words if _SURE.match(text, each.start())]
+    sure = [
+        each
+        for each in words
+        if each.start() == first or _SURE.match(text, each.start())
+    ]
     word = next(iter((*sure[-1:], *words)), None)
     found = None if word is None else _WORD.match(text, word.start())
     if found is None:
         return None
     what = (found["what"] or "").strip()
-    is_named = what.endswith((")", _UNKNOWN)) or _PLAIN.fullmatch(what) is not None
+    is_named = (
+        what.endswith((")", _UNKNOWN))
+        or _PLAIN.fullmatch(what) is not None
+        or _SURELY.match(text, found.start()) is not None
+    )
     # A text of addresses alone may have fields between bars.
-    is_alone = found.start() == 0 or all(
+    is_alone = found.start() == first or all(
         _ADDRESS.fullmatch(each) or "|" in each for each in text.split()
     )
     if not is_named or not (what or is_alone):
         return None
     address = int(found["address"], 16)
-    return InlineFrame(address, what, others=text != rest.strip() or found.start() > 0)
+    is_rest = text.strip() == rest.strip() and found.start() == first
+    return InlineFrame(address, what, others=not is_rest)
+
+
+def inline_text(head: re.Match[str]) -> str:
+    """The text after the event of a sample, with the blanks before it."""
+    if not head["rest"]:
+        return ""
+    return head.string[len(head.string[: head.start("rest")].rstrip()) :]
 
 
 class Layout:
@@ -146,8 +170,15 @@ class Layout:
         found = self._form.match(line)
         if found is None or self.end in _WITH_EVENT:
             return found
-        rest = found["rest"]
+        rest = inline_text(found)
         return found if not rest or inline_frame(rest) is not None else None
+
+    def is_whole(self, line: str) -> bool:
+        """Whether a line is a sample, with its address."""
+        if line.startswith("\t") and not self.is_headless:
+            return False
+        found = self._form.match(line)
+        return found is not None and inline_frame(inline_text(found)) is not None
 
     def widths(self, field: str, lines: Iterable[str]) -> Iterator[tuple[int, int]]:
         """Blanks before the numbers in a field, and the width of both."""
@@ -189,11 +220,16 @@ def layout_of(fields: str) -> Layout:
         "event": rf"{_EVENT}(?=\s|$)",
     }
     head = "".join(form for field, form in forms.items() if field in given)
+    command = _COMMANDS["comm" not in given]
+    rest = r"\S.*"
+    if given & _HEAD_FIELDS == {"comm"}:
+        command = rf"(?P<command>\S(?:.{{0,62}}?\S)??)(?:{_GAP}|$)"
+        rest = rf"{_WIDE}[0-9a-f]{{1,16}}(?:\s.*)?"
     return Layout(
-        _COMMANDS["comm" not in given],
+        command,
         _NUMBERS[2 - len(given & {"pid", "tid"})],
         list(ends).index(True),
-        rf"{head}(?:\s*(?P<rest>\S.*))?\s*$",
+        rf"{head}(?:\s*(?P<rest>{rest}))?\s*$",
     )
 
 
@@ -204,6 +240,8 @@ def find_layout(lines: Sequence[str]) -> tuple[Layout, float]:
         The layout, and the share of the lines that it fits.
     """
     heads = _heads(lines)
+    if heads and all(map(_PRINTED.match, heads)):
+        return Layout("", "", len(_ENDS) - 1), 1.0  # stacks alone
     best, most = LAYOUTS[0], 0
     has_times = any(re.search(rf"(?<!\S){_TIME}\s", f"{each} ") for each in heads)
     may_have_events = any(":" in each for each in heads)
@@ -245,7 +283,7 @@ def _heads(lines: Iterable[str]) -> list[str]:
     for line in lines:
         if not line.strip():
             is_first = True
-        elif PERF_EVENT not in line and NO_SAMPLE.match(line) is None:
+        elif not (PERF_EVENT in line or NO_SAMPLE.match(line) or _PLACE.match(line)):
             if is_first:
                 first.append(line)
             elif not line.startswith("\t"):
@@ -268,6 +306,9 @@ def is_perf_script(lines: Sequence[str]) -> bool:
         return False
     if (layout.end == 0 and layout.has_numbers) or any(map(_PRINTED.match, lines)):
         return True
+    heads = _heads(lines)
+    if _MAJORITY * len(heads) < sum(map(bool, map(_PRINTED_INLINE.search, heads))):
+        return True
     if not (layout.has_numbers or layout.end in _TIMED or layout.is_headless):
         return False
     return any(_is_named_frame(line, layout) for line in lines)
@@ -278,7 +319,7 @@ def _is_named_frame(line: str, layout: Layout) -> bool:
     found = FRAME.match(line)
     if found is None:
         head = layout.match(line)
-        inline = inline_frame(head["rest"]) if head and head["rest"] else None
+        inline = inline_frame(inline_text(head)) if head else None
         return inline is not None and bool(inline.what or layout.end in _TIMED)
     what = found["what"] or ""
     is_address = layout.end in _TIMED and not what.strip()

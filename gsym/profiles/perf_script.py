@@ -41,6 +41,7 @@ from gsym.profiles.perf_layout import (
     Layout,
     find_layout,
     inline_frame,
+    inline_text,
     layout_of,
 )
 from gsym.profiles.perf_places import NO_BUILD_IDS, PerfFacts
@@ -156,9 +157,8 @@ def parse_perf_script(
     texts = (line.rstrip("\r\n") for line in lines)
     first = list(islice(texts, _HEAD))
     layout = layout_of(fields) if fields else find_layout(first)[0]
-    has_blanks = not all(map(str.strip, first))
     unknown = UnknownLines() if unknown is None else unknown
-    is_of_lines = layout.is_headless and not has_blanks
+    is_of_lines = all(map(str.strip, first)) and any(map(layout.is_whole, first))
     parser = _Parser(layout, unknown, fields, is_of_lines=is_of_lines)
     for number, line in enumerate(chain(first, texts), 1):
         record = parser.take(number, line)
@@ -206,7 +206,9 @@ class _Parser:
             return _record(text)
         if NO_SAMPLE.match(text) is not None:
             return None
-        is_in_stack = self._head is not None and not self._is_of_lines
+        is_in_stack = self._head is not None and not (
+            self._is_of_lines and self._layout.is_whole(text)
+        )
         # Where lines of stacks may look like first lines, blanks tell them apart; a
         # name of a thread may look like an address: `add`, `face`.
         is_first = not is_in_stack or not (
@@ -240,7 +242,7 @@ class _Parser:
     def _begin(self, head: re.Match[str]) -> None:
         """Begin a sample; its only address may be in its line."""
         self._head = head
-        rest = head["rest"]
+        rest = inline_text(head)
         self._inline = inline_frame(rest) if rest else None
         if self._inline is not None:
             self._frames.append(_frame(*self._inline[:2]))

@@ -98,6 +98,71 @@ def test_stacks_may_come_without_first_lines(blank: str) -> None:
     assert {each[:3] for each in samples} == {("", None, None)}
 
 
+# As perf 6.1 prints a sample of each, without and with `--call-graph`.
+LINES = {
+    "ip,sym": "     55c83ca4a139 leaf",
+    "tid,ip,sym": "  22909      55c83ca4a139 leaf",
+    "time,ip,sym": "20350.074655:      55c83ca4a139 leaf",
+    "event,ip,sym": "cpu-clock:      55c83ca4a139 leaf",
+    "period,ip,sym": "   5000000      55c83ca4a139 leaf",
+    "cpu,ip,sym": "[000]      55c83ca4a139 leaf",
+    "comm,ip,sym": "            busy      55c83ca4a139 leaf",
+    "comm,cpu,ip,sym": "            busy [000]      55c83ca4a139 leaf",
+    "comm,period,ip,sym": "            busy    5000000      55c83ca4a139 leaf",
+    "comm,tid,ip,sym": "            busy   22909      55c83ca4a139 leaf",
+    "comm,time,ip,sym": "            busy 20350.074655:      55c83ca4a139 leaf",
+    "ip,sym,srcline": "     55c83ca4a139 leaf\n  busy.c:3",
+    "comm,tid,ip,sym,srcline": "     busy   22909      55c83ca4a139 leaf\n  busy.c:3",
+    "ip,sym,dso,srcline": "     55c83ca4a139 leaf (/tmp/busy)\n  busy.c:3",
+}
+BY_THEMSELVES = {"comm,ip,sym", "comm,cpu,ip,sym"}  # the name is not told
+
+
+@pytest.mark.parametrize("fields", LINES)
+def test_symbols_need_no_modules(fields: str) -> None:
+    lines = (LINES[fields] + "\n").splitlines() * 3
+    assert is_perf_script(lines)
+    for given in ("", fields):
+        unknown = UnknownLines()
+        samples = list(parse_perf_script(lines, unknown, given))
+        assert len(samples) == 3
+        assert unknown.count == 0
+        for sample in samples:
+            assert isinstance(sample, PerfSample)
+            (frame,) = sample.frames
+            assert frame[:2] == (0x55C83CA4A139, "leaf")
+            assert frame.line == (3 if "srcline" in fields else 0)
+            if given or fields not in BY_THEMSELVES:
+                assert sample.command == ("busy" if "comm" in fields else "")
+                assert unknown.others == 0
+            if "tid" in fields:
+                assert sample.thread == 22909
+
+
+@pytest.mark.parametrize("names", [("", "", ""), (" leaf", " main", " start")])
+@pytest.mark.parametrize("source", ["", "  busy.c:3\n"])
+def test_stacks_alone_need_no_modules(names: tuple[str, ...], source: str) -> None:
+    addresses = (0x1139, 0x1187, 0x2724A)
+    frames = zip(addresses, names, strict=True)
+    stack = "".join(f"\t{each:16x}{name}\n{source}" for each, name in frames)
+    lines = (f"\n{stack}\n" * 3).splitlines()
+    assert is_perf_script(lines)
+    for fields in ("", "ip,sym,srcline"):
+        unknown = UnknownLines()
+        samples = list(parse_perf_script(lines, unknown, fields))
+        assert unknown.count == 0
+        assert len(samples) == 3
+        for sample in samples:
+            assert isinstance(sample, PerfSample)
+            assert tuple(each.address for each in sample.frames) == addresses
+
+
+def test_sizes_of_symbols_are_no_addresses_of_samples() -> None:
+    # As nm -S prints them.
+    lines = ["0000000000001139 000000000000004e T leaf"] * 3
+    assert not is_perf_script(lines)
+
+
 @pytest.mark.parametrize(
     ("rest", "address", "what"),
     [
