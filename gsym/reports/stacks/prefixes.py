@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import islice, takewhile
 
 from gsym.lazy import regex
@@ -31,9 +32,10 @@ _PREFIX = regex(
 
 # Without letters: `12: ` of ctest, `[ 55%] ` of ninja
 _COUNT = regex(r"(?:\[[^\[\]A-Za-z+]{1,32}\] ?|[^\sA-Za-z+#`\[(]{1,32}[:>|] ){1,4}")
-_END = regex(r"(?<=[^\s\w] )")  # of a prefix, and of a part of one
+_END = regex(r" (?<=[^\s\w] )")  # of a prefix, and of a part of one
 _MOST_ENDS = 8
-_DIGIT = regex(r"[0-9]")
+_ZEROS = str.maketrans("123456789", "0" * 9)
+_LONGEST = 1_024  # characters of a line where prefixes may end
 _NEAR = 2  # lines before a line, and after it
 
 COLOURS = regex(r"\x1b\[[\d;]*[mK]|\\(?=\")")
@@ -64,16 +66,23 @@ def shared_prefixes(lines: Sequence[str], at: int) -> tuple[int, Sequence[int]]:
         The characters of one without letters, after which the text surely begins, and
         of others, the shortest first: there it begins if it is of a known form.
     """
-    text = text_of(lines[at])
+    text, shape = _text_and_shape(lines[at][:_LONGEST])
     near = [*lines[max(at - _NEAR, 0) : at], *lines[at + 1 : at + 1 + _NEAR]]
-    texts = [*filter(str.strip, map(text_of, near))]
+    pairs = [_text_and_shape(each[:_LONGEST]) for each in near]
+    pairs = [each for each in pairs if each[0].strip()]
     count = _COUNT.match(text)
-    if count is not None and _is_usual(count[0], texts):
+    if count is not None and _is_usual(count[0], [each for each, _ in pairs]):
         return count.end(), ()
-    shape, several = _DIGIT.sub("0", text), [_DIGIT.sub("0", each) for each in texts]
+    several = [each for _, each in pairs]
     ends = (each.end() for each in islice(_END.finditer(shape), _MOST_ENDS))
     usual = takewhile(lambda end: _is_usual(shape[:end], several), ends)
     return 0, tuple(usual)
+
+
+@lru_cache(2 * _NEAR + 1)  # lines nearby ask for the same ones
+def _text_and_shape(line: str) -> tuple[str, str]:
+    text = text_of(line)
+    return text, text.translate(_ZEROS)
 
 
 def _is_usual(prefix: str, texts: Sequence[str]) -> bool:
