@@ -81,6 +81,16 @@ def run(words: list[str], given: bytes, folder: Path) -> tuple[bytes, bytes, int
         return out.read(), err.read(), status
 
 
+def run_here(words: list[str], given: bytes, folder: Path) -> tuple[bytes, bytes, int]:
+    """What `run` says, of a command in this process, whose streams it takes."""
+    with tempfile.TemporaryDirectory() as place:
+        source = Path(place, "in")
+        source.write_bytes(given)
+        _run_beside(f"{place}/of", words, folder, source)
+        out, err, status = (Path(f"{place}/of.{end}").read_bytes() for end in ENDS)
+    return out, err, int(status)
+
+
 def run_all(commands: list[list[str]], folder: Path) -> list[tuple[bytes, bytes, int]]:
     """What `run` says of each command, all of which one process runs in turn.
 
@@ -100,10 +110,12 @@ def run_all(commands: list[list[str]], folder: Path) -> list[tuple[bytes, bytes,
     return [(out, err, int(status)) for out, err, status in ends]
 
 
-def _run_beside(name: str, words: list[str], folder: Path) -> None:
+def _run_beside(
+    name: str, words: list[str], folder: Path, source: Path = Path(os.devnull)
+) -> None:
     """Run a command, with what it prints and its status in files."""
     out, err, status = (Path(f"{name}.{end}").open("wb") for end in ENDS)  # noqa: SIM115 - closed below
-    with out, err, status, Path(os.devnull).open("rb") as given:
+    with out, err, status, source.open("rb") as given:
         for number, stream in enumerate((given, out, err)):
             os.dup2(stream.fileno(), number)
         status.write(b"%d" % _run_main(words, folder))
@@ -196,7 +208,7 @@ def description(path: Path, folder: Path) -> str:
 
 
 def entry(command: str, folder: Path) -> str:
-    """The part of a transcript that is about one command.
+    """The part of a transcript that is about one command, run by `run_here`.
 
     Args:
         command: As typed in *folder*. `< NAME` at its end is standard input.
@@ -204,7 +216,7 @@ def entry(command: str, folder: Path) -> str:
     words, _, source = command.partition(" < ")
     before = written(folder)
     given = (folder / source).read_bytes() if source else b""
-    out, err, status = run(shlex.split(words), given, folder)
+    out, err, status = run_here(shlex.split(words), given, folder)
     text = f"$ {command}\n" + text_of(out, folder)
     if err:
         text += "[standard error]\n" + text_of(err, folder)
@@ -290,8 +302,19 @@ def questions(path: Path, folder: Path) -> dict[str, str]:
 
 
 def entries(commands: list[str], folder: Path) -> str:
-    """A transcript of commands, one after the other."""
-    return "".join(entry(command, folder) for command in commands)
+    """A transcript of commands, which one process runs in turn: it imports once."""
+    with tempfile.NamedTemporaryFile() as file:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                text = "".join(entry(command, folder) for command in commands)
+                Path(file.name).write_text(text, "utf-8", "surrogateescape")
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        return Path(file.name).read_text("utf-8", "surrogateescape")
 
 
 def about(path: Path) -> str:
@@ -305,7 +328,7 @@ def about(path: Path) -> str:
         text = ""
         for command in commands.get(kind_of(path), []):
             asked = questions(finished if finished.exists() else path, folder)
-            text += entry(command.format(file=file, **asked), folder)
+            text += entries([command.format(file=file, **asked)], folder)
         if finished.exists():
             asked = questions(finished, folder)
             lines = [each.format(**asked) for each in commands["answers"]]
