@@ -176,7 +176,7 @@ static bool begins_range(const scanned_text *text, size_t begin, size_t end) {
  * start. Without a letter they are rather a size or a time. One of 4,096 ids ends as a page
  * does: `gaps` counts the numbers of each length since the last such one. */
 static bool is_page(const scanned_text *text, size_t begin, size_t end, uint32_t *gaps) {
-    enum { MOST_OTHERS = 256 };
+    enum { MOST_OTHERS = 64 };
     const size_t size = end - begin;
     const bool is_aligned = memcmp(text->bytes + end - 3, "000", 3) == 0;
     size_t at = begin;
