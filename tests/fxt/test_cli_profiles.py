@@ -12,7 +12,7 @@ import pytest
 
 from gsym.cli.verbs.trace_convert import ALL_FORMS
 from gsym.profiles.opening import read_profile
-from gsym.profiles.pprof import pprof_file
+from gsym.profiles.pprof import new_profile, pprof_file
 from tests.fxt.traces import LOADED, profile_trace, run
 from tests.profiles.loaded_program import Seen, build, run as run_program
 from tests.profiles.profiles import small_profile
@@ -313,18 +313,33 @@ def test_the_last_value_that_is_not_always_0_is_shown(
     tmp_path: Path, capsys: Capture
 ) -> None:
     # As ddtrace writes it, whose last values are those of a processor without work.
-    one = {"type": "sampled", "name": "", "startValue": 0, "endValue": 5}
-    profiles = [
-        {**one, "unit": unit, "samples": [[0]], "weights": [weight]}
-        for unit, weight in (("none", 3), ("bytes", 5), ("seconds", 0))
-    ]
-    path = tmp_path / "values.json"
-    path.write_text(
-        json.dumps({"shared": {"frames": [{"name": "f"}]}, "profiles": profiles})
-    )
+    made = new_profile()
+    kinds = (b"count", b"space", b"time", b"bytes", b"nanoseconds")
+    made.string_table.extend((b"", *kinds))
+    for kind, unit in ((1, 1), (2, 4), (3, 5)):
+        made.sample_type.add(type=kind, unit=unit)
+    made.location.add(id=1, address=0x10)
+    made.sample.add(location_id=[1], value=[3, 5, 0])
+    path = tmp_path / "values.pb"
+    path.write_bytes(made.SerializeToString())
     assert json.loads(output(capsys, "top", path, "--json"))["total"] == 5
     words = "top", path, "--json", "--value", "time"
     assert json.loads(output(capsys, *words))["total"] == 0
+
+
+def test_the_first_value_of_speedscope_is_shown(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    one = {"type": "sampled", "name": "", "startValue": 0, "endValue": 5}
+    profiles = [
+        {**one, "unit": unit, "samples": [[0]], "weights": [weight]}
+        for unit, weight in (("none", 3), ("bytes", 5))
+    ]
+    whole = {"shared": {"frames": [{"name": "f"}]}, "profiles": profiles}
+    path = tmp_path / "values.json"
+    for shown, total in (({}, 3), ({"activeProfileIndex": 1}, 5)):
+        path.write_text(json.dumps({**whole, **shown}))
+        assert json.loads(output(capsys, "top", path, "--json"))["total"] == total
 
 
 def test_a_long_name_is_cut_in_its_middle(
