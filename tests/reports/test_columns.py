@@ -88,7 +88,7 @@ class Model:
                 region, place = None, 0
                 if address >= back:
                     region, place = found(address - back, placed)
-                places.append(place if region is None else place + back)
+                places.append(place if region is None else (place + back) % (1 << 64))
                 facts += region, is_start(row[first])
             row += places
             facts += ([0, *row].index(each) for each in row)
