@@ -60,7 +60,7 @@ def prefix_size(line: str) -> int:
 
 
 def shared_prefixes(lines: Sequence[str], at: int) -> tuple[int, Sequence[int]]:
-    """What may be a prefix because most lines around a line have it, too.
+    """Texts that may be prefixes because most lines around a line have them, too.
 
     Returns:
         The characters of one without letters, after which the text surely begins, and
