@@ -261,8 +261,8 @@ class LinePattern:
         found: list[StackFrame] = []
         for span, readings in zip(self.spans, self.readings, strict=True):
             frame, *others = (each.of(values) for each in readings)
-            own = text[slice(*span)]
-            found.append(frame._replace(text=own, others=tuple(others)))
+            shown = text[slice(*span)]
+            found.append(frame._replace(text=shown, others=tuple(others)))
         return found
 
 
@@ -391,8 +391,8 @@ def ordered(keys: array[int]) -> array[int]:
     *keys* and the result are of type "I".
     """
     order, error = array("I", bytes(4 * len(keys))), new_error()
-    several = [ffi.from_buffer("uint32_t[]", each) for each in (keys, order)]
-    status = lib.gsym_order_rows(several[0], len(keys), several[1], error)
+    columns = [ffi.from_buffer("uint32_t[]", each) for each in (keys, order)]
+    status = lib.gsym_order_rows(columns[0], len(keys), columns[1], error)
     check(status, error)
     return order
 
@@ -559,8 +559,8 @@ class StackBuilder:
             return
         values = address, *_column_of(frame.plus)
         plus = 0 if len(values) > 1 else frame.plus
-        own = frame._replace(text="", address=0, plus=plus, others=(), ordinal=-1)
-        readings = Reading(own, 0, len(values) - 1 or -1), *map(Reading, frame.others)
+        bare = frame._replace(text="", address=0, plus=plus, others=(), ordinal=-1)
+        readings = Reading(bare, 0, len(values) - 1 or -1), *map(Reading, frame.others)
         pattern = self.pattern(form, (0, len(text)), readings)
         self.add_lines([text], [pattern], [values], [min(number, _ANY)])
 

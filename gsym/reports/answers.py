@@ -84,10 +84,10 @@ class Answers(Sequence[ReportFrame]):
 
     def replace(self, at: int, calls: Iterable[Frame]) -> None:
         """Let a frame have other calls."""
-        own = self.numbers[at]
+        before = self.numbers[at]
         self.numbers[at] = len(self.ends)
-        self.offsets.append(self.offsets[own])
-        self.sizes.append(self.sizes[own])
+        self.offsets.append(self.offsets[before])
+        self.sizes.append(self.sizes[before])
         self.begins.append(len(self.rows[0]))
         for name, directory, filename, *others in calls:
             row = name, (directory, filename), *others
@@ -111,10 +111,10 @@ class Answers(Sequence[ReportFrame]):
 
     def of_functions(self, names: Collection[str]) -> Iterable[int]:
         """The frames with an answer whose functions have one of some names."""
-        several = enumerate(self.ends)
-        own = {at for at, end in several if end and self.rows[0][end - 1] in names}
-        numbers = enumerate(self.numbers if own else ())
-        return [at for at, number in numbers if number in own]
+        ends = enumerate(self.ends)
+        answers = {at for at, end in ends if end and self.rows[0][end - 1] in names}
+        numbers = enumerate(self.numbers if answers else ())
+        return [at for at, number in numbers if number in answers]
 
     def missing(self) -> Iterable[int]:
         """The frames without calls."""
@@ -145,8 +145,8 @@ class Answers(Sequence[ReportFrame]):
         offsets = array("Q", found.offset.tobytes())
         shown = [each + 1 for each in offsets] if by else offsets
         columns = names, files, found.line, shown, found.inlined
-        for column, own in zip(self.rows, columns, strict=True):
-            column.extend(own)
+        for column, values in zip(self.rows, columns, strict=True):
+            column.extend(values)
         # The last row of an address is that of the function itself.
         are_last = map(not_, found.inlined)
         ends = array("I", compress(range(1, len(names) + 1), are_last))
@@ -159,8 +159,8 @@ class Answers(Sequence[ReportFrame]):
         starts = {*map(sub, map(asked.__getitem__, numbers), before)}
         self.sizes.extend(characters)
         answers = array("I", bytes(4 * len(asked)))
-        several = zip(numbers, begins, ends, strict=True)
-        for answer, (number, begin, end) in enumerate(several, len(self.ends)):
+        spans = zip(numbers, begins, ends, strict=True)
+        for answer, (number, begin, end) in enumerate(spans, len(self.ends)):
             span = first + begin, first + end
             if end - begin > _MOST_CALLS + 1:
                 span = self._shortened(*span)

@@ -59,8 +59,8 @@ class FoldedFunctions:
         """
         has_folded = any(
             self._is_folded(module, start)
-            for module, several in starts.items()
-            for start in several
+            for module, addresses in starts.items()
+            for start in addresses
         )
         answers, stacks = self._answers, self._frames.stacks
         names, _, _, offsets, _ = answers.rows
@@ -120,10 +120,10 @@ class FoldedFunctions:
             without = self._without[module]
             if without > _MOST_WITHOUT:
                 return ()
-            several = self._lookups(module, address)
+            lookups = self._lookups(module, address)
             name = self._answers.function(at)
-            of_name = (each for each in several if each.function.name == name)
-            found = next(of_name, several[0] if several else None)
+            of_name = (each for each in lookups if each.function.name == name)
+            found = next(of_name, lookups[0] if lookups else None)
             known = () if found is None else found.call_site_patterns
             self._called[module, address] = known
             self._has_sites |= bool(known)
@@ -134,14 +134,14 @@ class FoldedFunctions:
     def _choose(self, at: int, called: tuple[str, ...]) -> None:
         module, address = self._place(at)
         is_return = self._frames.returns[at]
-        several = self._lookups(module, address - is_return)
-        chosen = [each for each in several if each.function.name in called] or [
+        lookups = self._lookups(module, address - is_return)
+        chosen = [each for each in lookups if each.function.name in called] or [
             each
-            for each in several
+            for each in lookups
             if any(_fits(each.function.name, pattern) for pattern in called)
         ]
         if len(chosen) != 1:
-            self._answers.folded[at] = _one_of(chosen or several)
+            self._answers.folded[at] = _one_of(chosen or lookups)
             return
         calls = chosen[0].frames
         self._answers.replace(
@@ -159,8 +159,8 @@ class FoldedFunctions:
         other = demangle(name)
         if demangle(called) == other:
             return  # another name of the same function
-        *inlined, own = self._answers[at].calls
-        self._answers.replace(at, (*inlined, own._replace(name=called)))
+        *inlined, outermost = self._answers[at].calls
+        self._answers.replace(at, (*inlined, outermost._replace(name=called)))
         self._answers.folded[at] = f"lines of {other}, which has the same code"
 
     def _starts(self, number: int, name: str) -> set[int]:
@@ -181,12 +181,12 @@ def _fits(name: str, pattern: str) -> bool:
         return False
 
 
-def _one_of(several: Sequence[Lookup]) -> str:
+def _one_of(lookups: Sequence[Lookup]) -> str:
     """Sentence about functions, of which some may only differ by their files."""
-    names = dict.fromkeys(demangle(each.function.name) for each in several)
+    names = dict.fromkeys(demangle(each.function.name) for each in lookups)
     if len(names) == 1:
         (name,) = names
-        paths = dict.fromkeys(each.frames[-1].path for each in several)
+        paths = dict.fromkeys(each.frames[-1].path for each in lookups)
         names = dict.fromkeys(f"{name} in {path}" for path in paths if path)
     if len(names) < 2:  # noqa: PLR2004 - one function with several names
         return ""

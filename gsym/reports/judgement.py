@@ -174,14 +174,14 @@ class Frames:
     def parts(self) -> Iterator[str | tuple[int, int]]:
         """Texts, and places of frames as index of the stack and of the frame."""
         left = Counter(self.stacks)
-        sizes, several = {**left}, self.texts()
-        for stack, (before, _) in zip(self.stacks, several, strict=False):
+        sizes, texts = {**left}, self.texts()
+        for stack, (before, _) in zip(self.stacks, texts, strict=False):
             if before:
                 yield before
             left[stack] -= 1
             is_last = stack in self.descending
             yield stack, left[stack] if is_last else sizes[stack] - 1 - left[stack]
-        if rest := next(several)[0]:
+        if rest := next(texts)[0]:
             yield rest
 
     def settle(self, headings: Sequence[StackHeading]) -> list[StackHeading]:
@@ -248,18 +248,18 @@ class Judge:
         self, alike: AlikeLines, right: _Right, asked: Sequence[int] | None = None
     ) -> None:
         """Add a frame of lines; *asked*: of which."""
-        own = alike if asked is None else alike.only(asked)
+        chosen = alike if asked is None else alike.only(asked)
         frames, reading = self.frames, right.reading
         if right.column is None:
-            links, places = self._asked(reading, own)
+            links, places = self._asked(reading, chosen)
         else:
             links, places = right.column.links, right.column.places
             if asked is not None:
                 rows = array("I", asked)
                 links, places = taken(links, rows), taken(places, rows)
-        frames.numbers.extend(own.numbers)
-        frames.kinds.extend(self._kinds(right, own))
-        frames.addresses.extend(own.addresses(reading))
+        frames.numbers.extend(chosen.numbers)
+        frames.kinds.extend(self._kinds(right, chosen))
+        frames.addresses.extend(chosen.addresses(reading))
         frames.links.extend(links)
         frames.places.extend(places)
 
@@ -297,8 +297,8 @@ class Judge:
                 if frame.base != "symbol":
                     yield _Column(number, place, links, found, scores)
                     continue
-                for own, score in enumerate(scores):  # a function of the name for each
-                    row = slice(own, own + 1)
+                for nth, score in enumerate(scores):  # a function of the name for each
+                    row = slice(nth, nth + 1)
                     yield _Column(number, place, links[row], found[row], [score])
 
     def _module_of(self, reading: Reading) -> ModuleOfReport | None:
@@ -321,8 +321,8 @@ class Judge:
 def _groups(alike: AlikeLines, columns: Sequence[_Column]) -> Iterable[Sequence[int]]:
     """Lines of which the modules say the same, which are the same."""
     count = len(alike.numbers)
-    several = map(list, _facts(alike, columns)) if count > 1 else ()
-    facts = [each for each in several if len({*each}) > 1]
+    all_facts = map(list, _facts(alike, columns)) if count > 1 else ()
+    facts = [each for each in all_facts if len({*each}) > 1]
     if not facts:
         return [range(count)]
     groups: dict[object, list[int]] = {}
@@ -375,16 +375,16 @@ def _scores(
     score = (not frame.is_guess) * _IS_EXPLICIT + is_named * _NAMES_IT
     scores = [*map(_OF_PLACE[score].get, found)]
     if frame.plus is not None and not frame.symbol:
-        several = zip(links, pluses, scores, strict=True)
-        for at, (link, plus, own) in enumerate(several):
-            if own is not None:
+        rows = zip(links, pluses, scores, strict=True)
+        for at, (link, plus, known) in enumerate(rows):
+            if known is not None:
                 is_start = places.starts_function(link - plus)
-                scores[at] = own + (_NAMES_IT if is_start else _NAMES_OTHER)
+                scores[at] = known + (_NAMES_IT if is_start else _NAMES_OTHER)
     if frame.symbol and not is_named:
         of_name = {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}
-        for at, (link, own) in enumerate(zip(links, scores, strict=True)):
-            if own is not None:
-                scores[at] = own + of_name[places.is_in(frame.symbol, link)]
+        for at, (link, known) in enumerate(zip(links, scores, strict=True)):
+            if known is not None:
+                scores[at] = known + of_name[places.is_in(frame.symbol, link)]
     return scores
 
 
@@ -403,16 +403,16 @@ def _chosen(
             place = each.place._replace(address=address, score=score)
             places[each.frame].append(place)
     frames = pattern.frames(text, values)
-    several = [_best(at, places) for at in range(len(frames))]
+    chosen = [_best(at, places) for at in range(len(frames))]
     is_list = _is_list(text, pattern, frames)
-    is_known = not is_list and any(best is not None for best, _ in several)
+    is_known = not is_list and any(best is not None for best, _ in chosen)
     kept = [
         None if best is None and (is_known or frame.is_guess) else frame
-        for frame, (best, _) in zip(frames, several, strict=True)
+        for frame, (best, _) in zip(frames, chosen, strict=True)
     ]
     if not is_list:
-        _merge(kept, [best for best, _ in several])
-    for number, (left, (best, rival)) in enumerate(zip(kept, several, strict=True)):
+        _merge(kept, [best for best, _ in chosen])
+    for number, (left, (best, rival)) in enumerate(zip(kept, chosen, strict=True)):
         if left is None:
             continue
         readings, at = pattern.readings[number], 0 if best is None else best.at
@@ -455,9 +455,9 @@ def _best(
 
 def _contradiction(best: _Place, places: Sequence[Sequence[_Place]]) -> _Place | None:
     """The place that a line gives a function by an address, if it is another one."""
-    several = [each for own in places for each in own if each.build == best.build]
-    others = [each for each in several if not best.is_as(each)]
-    is_confirmed = any(each.score < _NAMES_IT and best.is_as(each) for each in several)
+    alike = [each for row in places for each in row if each.build == best.build]
+    others = [each for each in alike if not best.is_as(each)]
+    is_confirmed = any(each.score < _NAMES_IT and best.is_as(each) for each in alike)
     return next((each for each in others if each.score < 0 and not is_confirmed), None)
 
 

@@ -208,9 +208,9 @@ class LinkAddresses:
 
     def _without_code(self, addresses: Sequence[int]) -> Iterator[int]:
         """Select addresses that no function has, nor ends before."""
-        several = zip(addresses, self.places(links_of(addresses)), strict=True)
+        pairs = zip(addresses, self.places(links_of(addresses)), strict=True)
         return (
-            each for each, place in several if not place & (AFTER if each else FUNCTION)
+            each for each, place in pairs if not place & (AFTER if each else FUNCTION)
         )
 
     def _symbol_address(self, frame: StackFrame) -> int | None:
@@ -218,8 +218,8 @@ class LinkAddresses:
         if len(starts) != 1:
             self.reason = f"no function {frame.symbol} of this size"
             if starts:
-                several = f"{len(starts)} functions are called {frame.symbol}"
-                self.reason = f"ambiguous: {several}"
+                reason = f"{len(starts)} functions are called {frame.symbol}"
+                self.reason = f"ambiguous: {reason}"
             return None
         address = starts[0] + (frame.plus or 0)
         named = frame.symbol, address, frame.is_return
@@ -276,8 +276,8 @@ class LinkAddresses:
     def _functions(self, symbol: str) -> Sequence[FunctionRange]:
         """The functions of a name, before which there may be other words."""
         if symbol not in self._found:
-            several = map(self._names.find, name_variants(symbol))
-            self._found[symbol] = next(filter(None, several), ())
+            functions = map(self._names.find, name_variants(symbol))
+            self._found[symbol] = next(filter(None, functions), ())
         return self._found[symbol]
 
     def _find_load_addresses(
@@ -291,13 +291,13 @@ class LinkAddresses:
         asked = [each for each in readings.kinds if each[0].base in MAY_BE_LINK]
         if not asked:
             return ()
-        addresses = [*chain.from_iterable(several for _, several in asked)]
+        addresses = [*chain.from_iterable(possible for _, possible in asked)]
         extent = self.code.extent() if self.code else self._reader.module_range
         size = UINT64_MAX if extent is None else extent[1] - extent[0]
-        starts = _starts_apart([several for _, several in asked], size)
+        starts = _starts_apart([possible for _, possible in asked], size)
         found: list[set[int]] = [set() for _ in starts]
-        for frame, several in asked:
-            for address in self._without_code(several) if frame.symbol else ():
+        for frame, possible in asked:
+            for address in self._without_code(possible) if frame.symbol else ():
                 one = frame._replace(address=address)
                 found[_last_at(starts, address)] |= self._distances_of_name(one)
         if self.code and not all(found) and not self._has_code(addresses):
@@ -321,8 +321,8 @@ class LinkAddresses:
         """Whether a function covers one of the addresses before these."""
         if any(map(self._is_code, islice(addresses, _MOST_FRAMES))):
             return True
-        several = [each for each in addresses if each > self._base]
-        return any(place & AFTER for place in self.places(links_of(several)))
+        above = [each for each in addresses if each > self._base]
+        return any(place & AFTER for place in self.places(links_of(above)))
 
     def _distances_of_name(self, frame: StackFrame) -> set[int]:
         """Distances of the address in a process of a frame whose function is named.
@@ -396,9 +396,9 @@ class LinkAddresses:
 def _starts_apart(addresses: Iterable[Sequence[int]], size: int) -> list[int]:
     """The lowest address, and each that is further from the next lower than a size."""
     points: set[int] = set()
-    for several in addresses:
-        ends = min(several), max(several)
-        points.update(ends if ends[1] - ends[0] <= size else several)
+    for starts in addresses:
+        ends = min(starts), max(starts)
+        points.update(ends if ends[1] - ends[0] <= size else starts)
     first, *others = sorted(points)
     apart = (
         each for before, each in pairwise((first, *others)) if each - before > size

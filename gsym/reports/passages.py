@@ -163,8 +163,8 @@ class LongText:
             return
         rest.reverse()
         at = 0
-        several = zip(parts, texts, strict=True)
-        for part, text in several:
+        pairs = zip(parts, texts, strict=True)
+        for part, text in pairs:
             while rest and rest[-1][0] < at + len(text):
                 place, between = rest.pop()
                 # Passages begin with lines, so what is cut is no frame.
@@ -181,7 +181,7 @@ class LongText:
             at += len(text)
             if not rest:
                 break
-        yield from (part for part, _ in several)
+        yield from (part for part, _ in pairs)
         yield from (between for _, between in reversed(rest))
 
     def _line(self, place: int) -> int:

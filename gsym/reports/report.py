@@ -250,8 +250,8 @@ class Report(NamedTuple):
     @property
     def columns(self) -> Answers | None:
         """The columns that the frames are made of; None if frames are records."""
-        several = (getattr(each.frames, "answers", None) for each in self.threads)
-        return next(several, None)
+        answers = (getattr(each.frames, "answers", None) for each in self.threads)
+        return next(answers, None)
 
     def with_records(self) -> Report:
         """The report with the records of its frames in the place of columns."""
@@ -265,10 +265,8 @@ class Report(NamedTuple):
         """The frames without calls, and those of which something is not sure."""
         if (columns := self.columns) is not None:
             return columns.unsure()
-        several = self.frames()
-        return (
-            each for each in several if not each.calls or each.reason or each.folded
-        )
+        frames = self.frames()
+        return (each for each in frames if not each.calls or each.reason or each.folded)
 
     def frames(self) -> Iterator[ReportFrame]:
         """The frames of all threads, in order."""
@@ -354,8 +352,8 @@ class Report(NamedTuple):
             return
         after = ""  # source lines that follow the current line
         known, start = 0, ""  # a part, and the start of its line
-        texts, several = [*self.originals()], self._shown(lines or CallLines())
-        for at, (text, shown) in enumerate(zip(texts, several, strict=True)):
+        texts, frames = [*self.originals()], self._shown(lines or CallLines())
+        for at, (text, shown) in enumerate(zip(texts, frames, strict=True)):
             if not (after or isinstance(shown, tuple)):  # as most are
                 yield shown or text
                 continue
@@ -409,17 +407,17 @@ def _frame_answer(
     if frame.offset is None:
         return None
     names, directories, filenames, *others = zip(*calls, strict=True)
-    own = lines.rows(names, [*zip(directories, filenames, strict=True)], *others)
+    shown = lines.rows(names, [*zip(directories, filenames, strict=True)], *others)
     other = f"; {frame.folded}" if frame.folded else ""
     doubt = " [ambiguous]" if frame.reason else ""
-    own[-1] += f" ({modules[frame.module]}+{frame.offset:#x}{other}){doubt}"
+    shown[-1] += f" ({modules[frame.module]}+{frame.offset:#x}{other}){doubt}"
     contexts = [
         [] if source is None else [f"  {each}" for each in source.shown(call.line)]
         for call, source in zip(calls, frame.sources, strict=False)
     ]
     after = contexts.pop() if contexts else ()
-    several = zip_longest(own, contexts, fillvalue=())
-    return [each for line, context in several for each in (line, *context)], after
+    pairs = zip_longest(shown, contexts, fillvalue=())
+    return [each for line, context in pairs for each in (line, *context)], after
 
 
 class CallLines:

@@ -257,8 +257,8 @@ class ReportWork:
 
     def _list_frames(self) -> None:
         """List the frames of each module."""
-        several = len(self.modules) + 1
-        of_kind = [each.module % several for each in self._frames.known]  # none: last
+        count = len(self.modules) + 1
+        of_kind = [each.module % count for each in self._frames.known]  # none: last
         numbers = array("I", map(of_kind.__getitem__, self._frames.kinds))
         order, counts, end = ordered(numbers), Counter(numbers), 0
         for number, module in enumerate(self.modules):
@@ -385,8 +385,8 @@ class ReportWork:
             opened = module.module
             if opened is None or opened.reader is None or not module.is_asked:
                 continue
-            own = partial(self._readings, number)
-            readings = Readings(are_unclear, kinds.get(number, ()), own)
+            of_module = partial(self._readings, number)
+            readings = Readings(are_unclear, kinds.get(number, ()), of_module)
             names = opened.function_names()
             module.places = LinkAddresses(
                 opened.reader, module.binaries, names, readings, module.code
@@ -412,9 +412,9 @@ class ReportWork:
         """Readings of frames in a module, in order."""
         for frame in self._stack.parts:
             if not isinstance(frame, str):
-                several = (frame, *frame.others)
-                own = (each for each in several if each.module == number)
-                yield from (each._replace(stack=frame.stack) for each in own)
+                readings = (frame, *frame.others)
+                of_module = (each for each in readings if each.module == number)
+                yield from (each._replace(stack=frame.stack) for each in of_module)
 
     def _leave_out(self, unneeded: Sequence[ModuleOfReport]) -> None:
         """Leave out modules that nothing but wrong readings named."""
@@ -433,15 +433,15 @@ class ReportWork:
         frames = self._frames
         are_unclear = [each.may_be_exact or each.may_return for each in frames.known]
         # A tool prints all addresses under a heading alike.
-        several: dict[int, list[int]] = {}
+        stacks: dict[int, list[int]] = {}
         headings = map(frames.lines.headings.__getitem__, frames.numbers)
         columns = zip(frames.kinds, headings, frames.places, strict=True)
         has_code = any(each & CODE for each in {*frames.places})
         for at, (kind, heading, place) in enumerate(columns if has_code else ()):
             if place & CODE and are_unclear[kind]:
-                several.setdefault(heading, []).append(at)
+                stacks.setdefault(heading, []).append(at)
         exact = self._counters()
-        for members in several.values():
+        for members in stacks.values():
             exact |= self._judge_stack(members)
         self._take_as_exact(exact)
 
@@ -459,10 +459,10 @@ class ReportWork:
             found.update(each[0] for each in counters.values() if len(each) == 1)
         if known := self._stack.counters:
             modules = [each.module for each in frames.known]
-            several = zip(frames.kinds, frames.addresses, strict=True)
+            columns = zip(frames.kinds, frames.addresses, strict=True)
             found.update(
                 at
-                for at, (kind, address) in enumerate(several)
+                for at, (kind, address) in enumerate(columns)
                 if (modules[kind], address) in known
             )
         return found
@@ -505,17 +505,17 @@ class ReportWork:
     def _threads(self) -> tuple[ReportThread, ...]:
         stacks, numbers = self._frames.stacks, range(len(self._stacks))
         ends = [bisect_right(stacks, number) for number in numbers]
-        several = [range(*each) for each in zip([0, *ends], ends, strict=False)]
+        spans = [range(*each) for each in zip([0, *ends], ends, strict=False)]
         for stack in self._frames.descending:
-            several[stack] = several[stack][::-1]
+            spans[stack] = spans[stack][::-1]
         return tuple(
             ReportThread(
                 *(heading.name, heading.is_crashed),
-                ThreadFrames(self._answers, own),
+                ThreadFrames(self._answers, span),
                 *(heading.end, heading.left_out),
                 *(dict(heading.registers), heading.instruction),
             )
-            for heading, own in zip(self._stacks, several, strict=True)
+            for heading, span in zip(self._stacks, spans, strict=True)
         )
 
     def _give_reasons(self) -> None:
@@ -580,9 +580,9 @@ class ReportWork:
         for (reader, by), asked in self._apart(module, wanted, returns).items():
             self._answer_from(reader, number, *asked, by=by)
         for by in {*returns} - {_APART}:
-            own = array("I", compress(wanted, map(by.__eq__, returns)))
-            links = taken(frames.links, own)
-            self._answer_from(module.reader, number, own, links, by=by)
+            some = array("I", compress(wanted, map(by.__eq__, returns)))
+            links = taken(frames.links, some)
+            self._answer_from(module.reader, number, some, links, by=by)
 
     def _apart(
         self, module: ModuleOfReport, wanted: array[int], returns: array[int]
@@ -597,9 +597,9 @@ class ReportWork:
         frames, places = self._frames, module.places
         links, kinds = taken(frames.links, wanted), taken(frames.kinds, wanted)
         named = {each for each in {*kinds} if _names_place(frames.known[each])}
-        several: dict[tuple[Reader, int], tuple[list[int], list[int]]] = {}
+        by_reader: dict[tuple[Reader, int], tuple[list[int], list[int]]] = {}
         if places is None or (NO_LINK not in links and not named):
-            return several
+            return by_reader
         columns = zip(wanted, links, kinds, strict=True)
         for row, (at, link, kind) in enumerate(columns):
             if link == NO_LINK or kind in named:
@@ -609,10 +609,10 @@ class ReportWork:
                     self._answers.reasons[at] = places.reason
                     continue
                 of_reader = places.reader_of(frame, address), int(frame.is_return)
-                own, asked = several.setdefault(of_reader, ([], []))
-                own.append(at)
+                numbers, asked = by_reader.setdefault(of_reader, ([], []))
+                numbers.append(at)
                 asked.append(address + frame.is_return)
-        return several
+        return by_reader
 
     def _answer_from(
         self,
@@ -637,9 +637,9 @@ class ReportWork:
         kept = bisect_left(sizes, self._text_left)
         self._text_left -= sizes[-1]
         reasons.update(dict.fromkeys(asked[kept:], LEFT_OUT))
-        for at, own in zip(asked[:kept], numbers, strict=False):
-            if own:
-                answers.numbers[at] = own
+        for at, answer in zip(asked[:kept], numbers, strict=False):
+            if answer:
+                answers.numbers[at] = answer
                 if reasons:
                     reasons.pop(at, None)
                 continue
@@ -667,8 +667,8 @@ def _kinds(
             if reading.plus < 0:
                 kinds.append((reading.frame, alike.addresses(reading)))
                 continue
-            several: dict[int | None, tuple[StackFrame, list[int]]] = {}
+            by_plus: dict[int | None, tuple[StackFrame, list[int]]] = {}
             for frame in alike.frames(reading):
-                several.setdefault(frame.plus, (frame, []))[1].append(frame.address)
-            kinds += several.values()
+                by_plus.setdefault(frame.plus, (frame, []))[1].append(frame.address)
+            kinds += by_plus.values()
     return found

@@ -109,8 +109,8 @@ class _SourceServer:
         if not line:
             return ""
         values = enumerate(line.split("*", _MAX_VARIABLES - 1), 1)
-        own = {f"var{at}": value for at, value in values} | {"targ": "."}
-        values_of = _Values(self._variables, own)
+        variables = {f"var{at}": value for at, value in values} | {"targ": "."}
+        values_of = _Values(self._variables, variables)
         target = values_of["srcsrvtrg"]
         is_url = target.lower().startswith(("http://", "https://"))
         is_url = is_url or values_of["srcsrvverctrl"].lower() == "http"
@@ -120,8 +120,8 @@ class _SourceServer:
 class _Values:
     """The values of variables, with those that they name in their places."""
 
-    def __init__(self, variables: dict[str, str], own: dict[str, str]) -> None:
-        self._variables, self._own = variables, own
+    def __init__(self, variables: dict[str, str], fields: dict[str, str]) -> None:
+        self._variables, self._own = variables, fields
         self._known: dict[str, str] = {}
         self._depth = 0
         self._left = _MAX_VALUES

@@ -104,8 +104,8 @@ def _decode_xml(text: str) -> Any:
         parser.close()
     except ParseError as error:
         if error.code == _MORE:
-            several = list(filter(_XML.match, _NEXT_XML.split(text)))
-            found = [*map(_decode_xml, several)] if several[1:] else [None]
+            documents = list(filter(_XML.match, _NEXT_XML.split(text)))
+            found = [*map(_decode_xml, documents)] if documents[1:] else [None]
             return found if all(found) else None
         if error.code not in _CUT:
             return None
@@ -124,5 +124,5 @@ def _value(element: Element) -> Any:
     for each in element:
         if value := _value(each):
             children.setdefault(each.tag, []).append(value)
-    several = ((tag, own if own[1:] else own[0]) for tag, own in children.items())
-    return {**element.attrib, **dict(several)} or (element.text or "").strip()
+    fields = ((tag, own if own[1:] else own[0]) for tag, own in children.items())
+    return {**element.attrib, **dict(fields)} or (element.text or "").strip()

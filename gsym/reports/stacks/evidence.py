@@ -192,10 +192,10 @@ class Line:
         if OF_PATHS.isdisjoint(text):
             return ""
         found = tokens(text)
-        several = found.mentions
-        is_only = len(several) == 1 and not (found.numbers or found.offsets)
-        is_only = is_only and several[0].is_sure and several[0].end == len(text)
-        return several[0].path if is_only else ""
+        mentions = found.mentions
+        is_only = len(mentions) == 1 and not (found.numbers or found.offsets)
+        is_only = is_only and mentions[0].is_sure and mentions[0].end == len(text)
+        return mentions[0].path if is_only else ""
 
 
 def _module(path: str, identifier: str, text: str = "") -> StackModule:
@@ -345,10 +345,10 @@ class _Maker:
             module = self._around.stack.number(module_of_path(offset.name))
             text, is_log = self._part.text, self._around.is_log
             is_alone = not is_log and text.strip() == text[offset.start :].strip()
-            own = [
+            best = [
                 _frame(module, value, is_guess=not is_alone) for value in offset.values
             ]
-            options = [*own, *options] if is_alone else [*options, *own]
+            options = [*best, *options] if is_alone else [*options, *best]
         if not offset.name:
             modules_here = self._modules(offset.start)
             if offset.module >= 0:
@@ -376,10 +376,10 @@ class _Maker:
 
     def _of_base(self, offset: Offset, base: Number) -> Candidate | None:
         # `[0x55d1c0ffe189+25]` may be 25 bytes after it, or inside its function.
-        several: list[tuple[int, int | None]] = []
+        pairs: list[tuple[int, int | None]] = []
         for value in offset.values:
-            several += (base.value + value, None), (base.value, value)
-        placed = (self._placed(address, "", plus) for address, plus in several)
+            pairs += (base.value + value, None), (base.value, value)
+        placed = (self._placed(address, "", plus) for address, plus in pairs)
         options = [each for each in placed if each is not None]
         if may_be_start(base.value):
             options += (
@@ -395,10 +395,10 @@ class _Maker:
         if not any(is_sure for _, is_sure in modules):
             regions = self._around.loaded.regions
             every = dict.fromkeys(each.module for each in regions)
-            several = [*islice(every, _MOST_MODULES)]
+            numbers = [*islice(every, _MOST_MODULES)]
             if not modules:
-                several.append(self._around.stack.number(module_of_path(KERNEL)))
-            modules = [*modules, *((each, False) for each in several)]
+                numbers.append(self._around.stack.number(module_of_path(KERNEL)))
+            modules = [*modules, *((each, False) for each in numbers)]
         for module, is_sure in modules:
             for value in offset.values:
                 frame = _frame(

@@ -165,11 +165,11 @@ def _stacks_of_request(
             else {}
             for each, code_id in zip(entries, code_ids, strict=True)
         ]
-        several = [
+        stacks = [
             [each for each in as_list(frames) if _is_pair(each, int) and each[1] >= 0]
             for frames in job["stacks"]
         ]
-        if several != job["stacks"]:
+        if stacks != job["stacks"]:
             stack.add_note("Frames that are not pairs of numbers are left out.")
         found[f"{title} modules"] = modules
         found[title] = [
@@ -181,7 +181,7 @@ def _stacks_of_request(
                     for index, offset in frames
                 ]
             }
-            for frames in several
+            for frames in stacks
         ]
     return found
 
@@ -190,8 +190,8 @@ def _stacks_of_valgrind(output: Any) -> dict[str, list[Any]]:
     """The stacks of errors, threads and signals, under what is said of them."""
     found: dict[str, list[Any]] = {}
     for kind in ("announcethread", "error", "fatal_signal"):
-        several = _several(as_object(output).get(kind))
-        for number, each in enumerate(map(as_object, several)):
+        errors = _several(as_object(output).get(kind))
+        for number, each in enumerate(map(as_object, errors)):
             what = each.get("what") or as_object(each.get("xwhat")).get("text")
             what = what or each.get("signame") or f"thread {each.get('hthreadid')}"
             title = f"{kind.replace('_', ' ')} {number}: {what}, stack"
@@ -415,9 +415,9 @@ class _Walk:
     def _module_of(self, fields: _Fields) -> int:
         index = fields.number(_INDEX)
         if index is not None:
-            for several in self._lists:
-                if index < len(several) and several[index] != NO_MODULE:
-                    return several[index]
+            for numbers in self._lists:
+                if index < len(numbers) and numbers[index] != NO_MODULE:
+                    return numbers[index]
         after = _IN_BRACKETS.search(fields.text(_FUNCTION))  # of Node.js: `main [node]`
         name = fields.name() or (after[1] if after else fields.path())
         if not name:
@@ -432,8 +432,8 @@ class _Walk:
 
 def _registers(state: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """The registers of a thread, by the names that those of dumps have."""
-    several = {f"x{at}": each for at, each in enumerate(as_list(state.get("x")))}
-    for key, each in (several | dict(state)).items():
+    numbered = {f"x{at}": each for at, each in enumerate(as_list(state.get("x")))}
+    for key, each in (numbered | dict(state)).items():
         value = as_object(each).get("value")
         if type(value) is int and 0 <= value <= UINT64_MAX:
             yield _REGISTER_NAMES.get(key, key), value
@@ -455,12 +455,12 @@ def _titled_objects(report: Any, title: str) -> Iterator[tuple[dict[str, Any], s
     """All objects in a value with what they are called: their keys and indexes."""
     left = [(report, title)]
     while left:
-        item, own = left.pop()
+        item, name = left.pop()
         if isinstance(item, dict):
-            yield item, own
+            yield item, name
             left += reversed([(each, str(key)) for key, each in item.items()])
         elif isinstance(item, list):
-            one = "Thread" if own.lower() == "threads" else own
+            one = "Thread" if name.lower() == "threads" else name
             left += [(item[at], f"{one} {at}") for at in reversed(range(len(item)))]
 
 
@@ -491,8 +491,8 @@ def _frame_lists(
         if id(item) in seen:
             continue
         for key, value in item.items():
-            several = value if isinstance(value, list) else [value]
-            frames = [each for each in several if isinstance(each, dict)]
+            items = value if isinstance(value, list) else [value]
+            frames = [each for each in items if isinstance(each, dict)]
             if not frames or not _is_frame(frames[0]):
                 continue
             nested = [

@@ -102,15 +102,15 @@ class LineReader:
             for line, shape in zip(block, shapes, strict=True):
                 if not self.images.add_described(line, shape):
                     self.images.add(evidence.Line(line))
-        several = pieces(lines)
-        self._read_images(several)
-        return several
+        cut = pieces(lines)
+        self._read_images(cut)
+        return cut
 
     def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
         """Read all lines of a report, and of others that only say what is loaded."""
-        several = self.place_images(lines, maps)
-        for block in self._blocks(several):
-            self._read_block(several, *block)
+        cut = self.place_images(lines, maps)
+        for block in self._blocks(cut):
+            self._read_block(cut, *block)
 
     def _read_block(
         self,
@@ -135,8 +135,8 @@ class LineReader:
                 left = {*places} if turns > 0 else set()
             if shape.is_alike and shape in left and start + at not in images:
                 left.remove(shape)
-                own = places[shape]
-                self._find(block, shape, own[bisect_left(own, at) :])
+                indexes = places[shape]
+                self._find(block, shape, indexes[bisect_left(indexes, at) :])
             end = self._known.index(None, at)
             is_numbered = end > at and self._known[at][2] >= 0
             is_first = not (self._position or is_numbered) and shape.is_by_position
@@ -166,10 +166,10 @@ class LineReader:
             )
         if self._block_names:
             return ()
-        several = ((at, shape.line(block[at])) for at in asked)
+        pairs = ((at, shape.line(block[at])) for at in asked)
         last = len(block) - _MOST_AFTER
         return [
-            at for at, line in several if at < last and not line.is_plain(self._around)
+            at for at, line in pairs if at < last and not line.is_plain(self._around)
         ]
 
     def _add_text(self, line: str, shape: Shape) -> None:
@@ -250,8 +250,8 @@ class LineReader:
         if not is_heading:
             found, values = self._meaning(shape, lines, at)
             if found is not None and not self._is_elsewhere(found, values, text):
-                own = [line], [found.pattern], [values], [self._position]
-                self._stack.add_lines(*own)
+                columns = [line], [found.pattern], [values], [self._position]
+                self._stack.add_lines(*columns)
                 self._position += 1
                 return
         self._add_text(line, shape)
@@ -286,15 +286,15 @@ class LineReader:
         later: set[int] = set()
         for first, kind in columns.firsts():
             for frame, found in self._formed(lines[first], shape, 1):
-                own = reading(frame._replace(text="", ordinal=-1), rows[first])
+                sure = reading(frame._replace(text="", ordinal=-1), rows[first])
                 if found is not cut:
                     later.add(kind)
-                elif own.frame.address or own.frame.plus:
+                elif sure.frame.address or sure.frame.plus:
                     continue
                 elif self._is_weak(frame, cut.form):
-                    weak[kind] = cut, own
+                    weak[kind] = cut, sure
                 else:
-                    patterns[kind] = self._pattern(cut, own)
+                    patterns[kind] = self._pattern(cut, sure)
         others: dict[int, tuple[Cut, Reading, Sequence[int]]] = {}
         for at, kind, row in zip(asked, columns.kinds, rows, strict=True):
             if kind in patterns:
@@ -316,15 +316,15 @@ class LineReader:
         """Find what lines of a form may mean otherwise."""
         patterns: dict[object, LinePattern] = {}
         for at, other, more in self._meanings(block, shape, [*others]):
-            cut, own, row = others[at]
-            key = id(own), id(other)
+            cut, sure, row = others[at]
+            key = id(sure), id(other)
             if key not in patterns:
-                patterns[key] = self._pattern(cut, own, other, len(row))
+                patterns[key] = self._pattern(cut, sure, other, len(row))
             ordinal = row[cut.ordinal_column] if cut.ordinal_column >= 0 else -1
             self._known[at] = patterns[key], (*row, *more), ordinal
 
     def _pattern(
-        self, cut: Cut, own: Reading, other: Meaning | tuple[()] = (), before: int = 0
+        self, cut: Cut, sure: Reading, other: Meaning | tuple[()] = (), before: int = 0
     ) -> LinePattern:
         """The pattern of lines with a frame of a form, and what else they may mean.
 
@@ -332,12 +332,12 @@ class LineReader:
         """
         options: list[Reading] = []
         if other:
-            frame = own.frame._replace(may_return=True, may_be_exact=True)
-            own = own._replace(frame=frame)
-            found = (each for _, _, several in other.found for each in several)
+            frame = sure.frame._replace(may_return=True, may_be_exact=True)
+            sure = sure._replace(frame=frame)
+            found = (each for _, _, readings in other.found for each in readings)
             options = [each.as_other(before) for each in found]
         span = cut.start, cut.end
-        return self._stack.pattern(cut.form.form, span, (own, *options))
+        return self._stack.pattern(cut.form.form, span, (sure, *options))
 
     def _meanings(
         self, block: Sequence[str], shape: Shape, asked: Sequence[int]
@@ -345,8 +345,8 @@ class LineReader:
         """Meanings of lines by evidence, with their indexes and their numbers."""
         asked = self._alone(block, shape, asked)
         found, rows = self._repeated.meanings([block[at] for at in asked], shape)
-        several = zip(asked, found, rows, strict=True)
-        return [(at, each, row) for at, each, row in several if each is not None]
+        columns = zip(asked, found, rows, strict=True)
+        return [(at, each, row) for at, each, row in columns if each is not None]
 
     def _add_alike(
         self,
@@ -358,13 +358,13 @@ class LineReader:
     ) -> None:
         """Add lines that follow one another, and of which all is known."""
         if min(ordinals) < 0:
-            own = enumerate(ordinals, self._position)
-            ordinals = [at if each < 0 else each for at, each in own]
+            numbered = enumerate(ordinals, self._position)
+            ordinals = [at if each < 0 else each for at, each in numbered]
         self._stack.add_lines(block, patterns, rows, ordinals)
         self._position += len(block)
-        several = zip(reversed(block), reversed(shapes), strict=True)
+        pairs = zip(reversed(block), reversed(shapes), strict=True)
         certain = (each.is_certain for each in reversed(patterns))
-        before = (each for each, sure in zip(several, certain, strict=True) if not sure)
+        before = (each for each, sure in zip(pairs, certain, strict=True) if not sure)
         self._before = (*islice(before, 4), *self._before)[:4]
 
     def _is_elsewhere(self, found: Meaning, values: Sequence[int], text: str) -> bool:
@@ -375,8 +375,8 @@ class LineReader:
         if not self._has_stack or self._process or self._is_in_stack(found, text):
             return False
         frames = (readings[0].of(values) for _, _, readings in found.found)
-        several = (each for each in frames if each.is_counter)
-        self._stack.counters.update((each.module, each.address) for each in several)
+        counters = (each for each in frames if each.is_counter)
+        self._stack.counters.update((each.module, each.address) for each in counters)
         return True
 
     def _is_in_stack(self, found: Meaning, text: str) -> bool:
@@ -385,7 +385,7 @@ class LineReader:
         number = readings[0].frame.module
         is_first = number != NO_MODULE and not text[:start].strip()
         is_first = is_first and not _ID.fullmatch(text, start, end)
-        frames = [several[0].frame for _, _, several in found.found]
+        frames = [options[0].frame for _, _, options in found.found]
         # What registers and memory point to has its address and its module beside it.
         are_named = (each.base == "symbol" and not each.is_guess for each in frames)
         is_known = any(each.ordinal >= 0 for each in frames) or all(are_named)
@@ -421,8 +421,8 @@ class LineReader:
         """The frames of a line, of the first form that it has."""
         plain = shape.plain(line)
         for _, cuts in shape.frames:
-            several = ((self._frame(line, plain, cut, position), cut) for cut in cuts)
-            if found := [(frame, cut) for frame, cut in several if frame is not None]:
+            frames = ((self._frame(line, plain, cut, position), cut) for cut in cuts)
+            if found := [(frame, cut) for frame, cut in frames if frame is not None]:
                 return found
         return []
 
@@ -468,14 +468,14 @@ class LineReader:
         self._before = ((lines[at], shape), *before[:3])
 
         def usual() -> Iterator[int]:
-            several = [own.line(it) for it, own in before]
-            return evidence.modules_nearby(self._stack, several, self._after(lines, at))
+            near = [its_shape.line(it) for it, its_shape in before]
+            return evidence.modules_nearby(self._stack, near, self._after(lines, at))
 
         is_placed = self.images.loaded.regions or self._process or self._chosen
         if line.is_numbers and not is_placed:
             after = self._after(lines, at)
             is_near = after is None or after.is_numbers
-            if is_near and all(own.first.is_numbers for _, own in before):
+            if is_near and all(its_shape.first.is_numbers for _, its_shape in before):
                 return None, ()
         if line.is_plain(self._around) or not shape.first.parts:
             return None, ()

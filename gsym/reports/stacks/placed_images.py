@@ -104,10 +104,10 @@ class PlacedImages:
         regions, process = self.loaded.regions, self._process
         placed = len(self._known_starts), len(regions), regions
         if self._placed != placed:
-            several = regions, [] if process is None else process.regions
+            both = regions, [] if process is None else process.regions
             self._tables = [
-                ffi.new("gsym_line_region[]", [*map(_line_region, own)])
-                for own in several
+                ffi.new("gsym_line_region[]", [*map(_line_region, each)])
+                for each in both
             ]
             self._starts = array("Q", sorted(self._known_starts))
             self._placed = placed

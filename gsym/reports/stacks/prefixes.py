@@ -73,9 +73,9 @@ def shared_prefixes(lines: Sequence[str], at: int) -> tuple[int, Sequence[int]]:
     count = _COUNT.match(text)
     if count is not None and _is_usual(count[0], [each for each, _ in pairs]):
         return count.end(), ()
-    several = [each for _, each in pairs]
+    shapes = [each for _, each in pairs]
     ends = (each.end() for each in islice(_END.finditer(shape), _MOST_ENDS))
-    usual = takewhile(lambda end: _is_usual(shape[:end], several), ends)
+    usual = takewhile(lambda end: _is_usual(shape[:end], shapes), ends)
     return 0, tuple(usual)
 
 

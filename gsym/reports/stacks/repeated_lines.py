@@ -226,9 +226,9 @@ class Numbers:
     def tell(self, frames: Sequence[StackFrame], row: Sequence[int], text: str) -> bool:
         """Whether a name or an ordinal of a line may be of one of its numbers."""
         digits = [text[start:end] for start, end, _ in self._digits]
-        own = row[: len(digits)]
+        numbers = row[: len(digits)]
         return any(
-            each.ordinal in own or any(one in each.symbol for one in digits)
+            each.ordinal in numbers or any(one in each.symbol for one in digits)
             for each in frames
         )
 
@@ -310,8 +310,8 @@ class RepeatedLines:
         """
         columns = self.columns(lines, shape, shape.numbers.spans)
         found, columns = self._meanings(lines, shape, columns)
-        several = zip(found, shape.numbers.placing(columns), strict=True)
-        known = [None if is_placing else each or () for each, is_placing in several]
+        pairs = zip(found, shape.numbers.placing(columns), strict=True)
+        known = [None if is_placing else each or () for each, is_placing in pairs]
         return known, columns.rows()
 
     def _meanings(
@@ -358,12 +358,12 @@ class RepeatedLines:
         parts = shape.line(line).parts
         for start, end, frame in candidates(parts, self._around, near):
             of_caller = is_return or frame.is_return or frame.ordinal > 0
-            own = frame._replace(
+            main = frame._replace(
                 is_return=of_caller, may_be_exact=True, may_return=True, others=()
             )
-            several = own, *frame.others
-            frames += several
-            found.append((start, end, tuple(reading(each, row) for each in several)))
+            options = main, *frame.others
+            frames += options
+            found.append((start, end, tuple(reading(each, row) for each in options)))
             span = shape.span(start, end)
             if not spans or span[0] >= spans[-1][1]:
                 spans.append(span)

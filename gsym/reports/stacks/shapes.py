@@ -203,7 +203,7 @@ class Shape:
     @cached_property
     def spans(self) -> Sequence[Spans]:
         """Places of what each of its forms finds; none if each line is read alone."""
-        cuts = [each for _, several in self.frames for each in several]
+        cuts = [each for _, of_form in self.frames for each in of_form]
         is_alone = any(each.is_alone for each in cuts) or self.first.is_numbers
         if is_alone or len(cuts) != len(self.frames):
             return ()
@@ -237,8 +237,8 @@ class Shape:
     @cached_property
     def is_by_position(self) -> bool:
         """Whether its first frame in a stack may mean something else than others."""
-        several = (each for _, cuts in self.frames for each in cuts)
-        return any(each.is_by_position for each in several)
+        all_cuts = (each for _, cuts in self.frames for each in cuts)
+        return any(each.is_by_position for each in all_cuts)
 
     def may_be_alike(self) -> bool:
         """The value of `is_alike`, when its numbers are known."""
@@ -258,11 +258,11 @@ class Shape:
     ) -> None:
         """Find the forms that it has, after what may be a prefix if none before it."""
         whole = self.first.text
-        several = [form for form in frames if form.hint in whole]
+        possible = [form for form in frames if form.hint in whole]
         for end in (0, *self._ends):
             text = whole[end:]
             fit = [
-                form for form in several if (form.whole or form.pattern).search(text)
+                form for form in possible if (form.whole or form.pattern).search(text)
             ]
             self.images = [*_found(images, text)]
             self.headings = [*_found(headings, text)]
@@ -276,11 +276,11 @@ class Shape:
     def cuts(self, form: FrameForm) -> list[Cut]:
         """Places of what a form finds in its lines."""
         found = form.pattern.finditer(self.first.text)
-        several = islice(found, None if form.whole else 1)
+        matches = islice(found, None if form.whole else 1)
         shown = "shown" if "shown" in form.pattern.groupindex else 0
         return [
             Cut(form, each, self.span(*each.span(shown)), self._skipped)
-            for each in several
+            for each in matches
         ]
 
 

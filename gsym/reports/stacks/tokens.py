@@ -342,8 +342,8 @@ def _pieces(line: str) -> Iterator[str]:
 
 def _lines(part: str) -> Iterator[str]:
     if "#01" in part or ("\\" in part and not _DRIVE.search(part)):
-        several = _LINE_BREAK.split(part)
-        for piece in several if several[-1] else several[:-1]:
+        lines = _LINE_BREAK.split(part)
+        for piece in lines if lines[-1] else lines[:-1]:
             at = 0
             while found := _TAB.match(piece, at):
                 at = found.end()
