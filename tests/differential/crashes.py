@@ -232,6 +232,28 @@ PROGRAMS = (
         "timeout client 1s\n' > c; " + _dies("haproxy -f c"),
     ),
     Program(
+        "HAProxy, watchdog",
+        "haproxy socat",
+        "printf 'global\n nbthread 2\n stats socket %s/v level admin\nfrontend f\n "
+        "bind unix@s\n mode http\n timeout client 1s\n' $PWD > c; "
+        "haproxy -f c & sleep 1; "
+        "echo 'expert-mode on; debug dev loop 9000' | socat -t 9 - UNIX:v > log; wait",
+        r"^ *\| +0x(?P<address>[0-9a-f]+) (?!.*vdso).*",  # which no file has
+        has_maps=True,
+    ),
+    Program(
+        "lighttpd",
+        "lighttpd",
+        """echo "server.document-root = \\"$PWD\\" """
+        """server.bind = \\"$PWD/s\\"" > c; """ + _dies("lighttpd -D -f c"),
+    ),
+    Program(
+        "GLib",
+        "gio",
+        "G_DEBUG=fatal-warnings gio launch /none; mkdir w; " + _dies("gio monitor w"),
+    ),
+    Program("Qt", "qmake", "mkfifo f; " + _dies("qmake f")),
+    Program(
         "PostgreSQL",
         "/usr/lib/postgresql/15/bin/postgres setpriv",
         "B=/usr/lib/postgresql/15/bin; chmod 755 ..; chmod 777 .; "

@@ -585,6 +585,17 @@ SYSTEMTAP = """\
  0x55d1c0ffe110 [/opt/app+0x1110/0x5000]
 """
 
+# HAProxy 2.6.12, whose watchdog ends a loop: no frame is the kernel's.
+HAPROXY = """\
+55d1c0ffd000-55d1c1002000 r-xp 00000000 fe:01 4711 /opt/app
+7fd3b2dd0000-7fd3b2dd5000 r-xp 00000000 fe:01 4712 /opt/libapp.so
+*>Thread 1 : id=0x7f92e3da1440 act=1 glob=0 wq=1 rq=0 tl=0 tlsz=0 rqsz=0
+             call trace(21):
+             | 0x55d1c0ffe01b [85 c0 75 31 48 8b 84 24]: leaf+0x1b/0x100
+             | 0x7fd3b2dd1110 [48 c7 c0 0f 00 00 00 0f]: libapp:+0x1110
+             | 0x7fd3b2dd1222 [85 c0 75 0a 5b c3 0f 1f]: libapp:main+0x22/0x31
+             | 0x55d1c0ffe230 [64 48 8b 53 10 64 48 8b]: leaf+0x230
+"""
 MAPS = """\
 7fd3b2dd0000-7fd3b2dd5000 r-xp 00000000 fe:01 4711      /opt/libapp.so
 """
@@ -643,6 +654,13 @@ Invalid memory access (signal 11) at address 0x8
 [0x55d1c0ffe231] main +49 in /opt/app
 [0x7f19619900b3] __libc_start_main +243 in /lib/x86_64-linux-gnu/libc-of-another.so.6
 [0x0] ???
+"""
+# Zig 0.15 of a program whose own debug information it cannot read
+ZIG = """\
+thread 1140 panic: index out of bounds: index 7, len 3
+???:?:?: 0x1017 in ??? (/opt/app)
+???:?:?: 0x1101 in ??? (/opt/app)
+???:?:?: 0x12eb in ??? (/opt/app)
 """
 DART = f"""\
 Warning: This VM has been configured to produce stack traces that violate the standard.
@@ -938,6 +956,7 @@ RECORDED = (
     Recorded("harmony", "Android backtrace", HARMONY, "leaf:102 middle:201"),
     Recorded("abseil", "glog", ABSEIL, "leaf:102 middle:200 middle:215"),
     Recorded("backward", "backward-cpp", BACKWARD, "middle:200 leaf:101", 2),
+    Recorded("haproxy", "HAProxy", HAPROXY, "leaf:101 middle:200 main:302 main:302"),
     Recorded("systemtap", "SystemTap", SYSTEMTAP, "leaf:101 middle:200"),
     Recorded(
         "crystal",
@@ -946,6 +965,7 @@ RECORDED = (
         "leaf:101 middle:201 main:303 -",
         reason="Invalid memory access (signal 11)",
     ),
+    Recorded("zig", "Zig panic", ZIG, "leaf:101 middle:200 main:314"),
     Recorded("dart", "Dart", DART, "leaf:101 middle:200 main:300"),
     Recorded("dart-old", "Dart", DART_OLD, "leaf:101 middle:200"),
     Recorded(

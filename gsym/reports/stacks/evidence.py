@@ -362,17 +362,14 @@ class _Maker:
 
     def _with_module(self, start: int, end: int) -> tuple[int, int]:
         """The place of an offset with the module that is right before it."""
-        first = self._start_of_module(start)
-        if "(" in self._part.text[first : start + 1]:
-            end += self._part.text.startswith(")", end)
-        return first, end
-
-    def _start_of_module(self, start: int) -> int:
-        """The place where the module begins that is right before an offset."""
+        text, first = self._part.text, start
         for each in self._part.mentions:
-            if each.end <= start and _JOINS.match(self._part.text[each.end : start]):
-                return each.start
-        return start
+            if each.end <= start and _JOINS.match(text[each.end : start]):
+                first = each.start
+                break
+        if "(" in text[first : start + 1]:
+            end += text.startswith(")", end)
+        return first, end
 
     def _of_base(self, offset: Offset, base: Number) -> Candidate | None:
         # `[0x55d1c0ffe189+25]` may be 25 bytes after it, or inside its function.
@@ -413,19 +410,17 @@ class _Maker:
         if placed is not None:
             module_of = self._around.stack.module
             usual = {module_of(each).name for each in self._usual if each != NO_MODULE}
-            is_guess = placed.is_guess and module_of(placed.module).name not in usual
-            if is_guess != placed.is_guess:
-                placed = placed._replace(is_guess=is_guess)
+            if placed.is_guess and module_of(placed.module).name in usual:
+                placed = placed._replace(is_guess=False)
             options.append(placed)
         text, is_chosen = self._part.text, self._around.chosen is not None
         are_only = (is_chosen or self._usual) and not NO_NUMBERS.search(text)
         is_beside = self._is_beside(number)
-        is_near = number.is_prefixed or is_beside
         if not (options or is_chosen) and _IS_OF_KERNEL.match(text, number.start):
             kernel = self._around.stack.number(module_of_path(KERNEL))
             found = _frame(kernel, number.value, "link", symbol, plus)
             options.append(found._replace(is_guess=True))
-        if not is_near and not is_chosen:
+        if not (number.is_prefixed or is_beside or is_chosen):
             return self._made(number.start, number.end, options)  # any number
         for module, is_sure in self._modules(number.start):
             if number.is_marked or is_sure or is_chosen:
@@ -456,10 +451,8 @@ class _Maker:
         if region is None or region.module == NO_MODULE:
             return None
         is_guess = region.is_open or not self._part.mentions
-        return _frame(
-            *(region.module, region.address, region.base, symbol, plus),
-            is_guess=is_guess,
-        )
+        fields = region.module, region.address, region.base, symbol, plus
+        return _frame(*fields, is_guess=is_guess)
 
     def _made(
         self, start: int, end: int, options: Sequence[StackFrame]

@@ -169,6 +169,11 @@ _SYSTEMTAP = regex(
     rf"^\s*{ADDRESS} (?P<shown>: (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})/0x{HEX}"
     r" \[(?P<module>[^\[\]]+)\])"
 )
+# HAProxy: ` | 0x55d1c0ffe189 [85 c0 75 31]: f+0x3b/0x2e0`, `libc:+0x3c050`
+_HAPROXY = regex(
+    rf"^\s*\| {ADDRESS} \[[0-9a-f ]+\]: (?P<shown>(?:[^\s:+]+:)?"
+    rf"(?P<symbol>[^\s:+]*)\+(?P<plus>0x{HEX})(?:/0x{HEX})?)\s*$"
+)
 _RIP = regex(rf"(?:RIP|PC is at|pc :|epc *:|ERA:|NIP \[).{{0,64}}?{_KERNEL.pattern}")
 # ftrace: ` => do_syscall_64`, ` => /opt/app[+0x1189] <000055d1c0ffe189>`
 _FTRACE = regex(rf"^ =>\s+(?P<shown>(?P<module>/\S+)\[\+{OFFSET}\](?: <{HEX}>)?)")
@@ -332,6 +337,7 @@ FRAMES = (
     FrameForm("ftrace", "=>", _FTRACE_NAME),
     FrameForm("systemd-coredump", " + 0x", _COREDUMP, base="image"),
     FrameForm("SystemTap", "/0x", _SYSTEMTAP),
+    FrameForm("HAProxy", "]: ", _HAPROXY, "all"),
     FrameForm("kernel stack", "/0x", _RIP, "none", module="vmlinux"),
     FrameForm("kernel stack", "/0x", _KERNEL, "all", module="vmlinux"),
     FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_ANSWERED, "none"),

@@ -30,8 +30,11 @@ _PREFIX = regex(
     r"){1,4}"
 )
 
-# Without letters: `12: ` of ctest, `[ 55%] ` of ninja
-_COUNT = regex(r"(?:\[[^\[\]A-Za-z+]{1,32}\] ?|[^\sA-Za-z+#`\[(]{1,32}[:>|] ){1,4}")
+# Of digits without letters: `12: ` of ctest, `[ 55%] ` of ninja, not `???:?:?: `
+_COUNT = regex(
+    r"(?:\[(?=[^\]\d]{0,32}\d)[^\[\]A-Za-z+]{1,32}\] ?"
+    r"|(?=[^\s\d]{0,32}\d)[^\sA-Za-z+#`\[(]{1,32}[:>|] ){1,4}"
+)
 _END = regex(r" (?<=[^\s\w] )")  # of a prefix, and of a part of one
 _MOST_ENDS = 8
 _ZEROS = str.maketrans("123456789", "0" * 9)
