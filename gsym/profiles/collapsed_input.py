@@ -2,7 +2,8 @@
 
 What flamegraph.pl, inferno, py-spy, async-profiler, heaptrack and `gsym trace convert`
 write; two values a line, as difffolded.pl writes; and what austin writes, in which the
-process, the thread and the frames have forms of their own.
+process, the thread and the frames have forms of their own. Native frames of austinp
+have an address, the nearest symbol that is exported, and the bytes from it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from gsym.profiles.model import (
     SAMPLES,
     SPACE,
     Frame,
+    Mapping,
     ProfileBuilder,
     Thread,
     ValueType,
@@ -41,6 +43,10 @@ if TYPE_CHECKING:
 
 _AUSTIN_COMMENT = regex(r"#\s*(?P<name>austin|mode)\s*:\s*(?P<value>\S+)")
 _AUSTIN_FRAME = regex(r"(?P<path>.*):(?P<name>[^:]+):(?P<line>\d{1,9})")
+_AUSTIN_MAP = regex(
+    r"#\s*map\s*:\s*(?P<start>[\da-f]{1,16})-(?P<limit>[\da-f]{1,16}) (?P<path>/.*)"
+)
+_NATIVE_FRAME = regex(r"native@(?P<address>[\da-f]{1,16}):(?P<name>.+):\d{1,9}")
 _AUSTIN_VALUES = {
     "wall": (ValueType("wall", "microseconds"),),
     "cpu": (ValueType("cpu", "microseconds"),),
@@ -81,9 +87,13 @@ class _Reader:
         self.values: list[list[Decimal]] = []  # of all samples
         self._has_two = has_two
         self._is_austin = False
+        self._maps: list[Mapping] = []
 
     def comment(self, text: str) -> None:
-        """Keep what austin says of its values."""
+        """Keep what austin says of its values and of mapped modules."""
+        if mapped := _AUSTIN_MAP.fullmatch(text):
+            start, limit = (int(mapped[each], 16) for each in ("start", "limit"))
+            self._add_map(start, limit, mapped["path"])
         found = _AUSTIN_COMMENT.match(text)
         self._is_austin |= found is not None and found["name"] == "austin"
         if found is not None and self._is_austin:
@@ -111,13 +121,37 @@ class _Reader:
         names = [name for name in frames.split(";") if name]
         self.depth = len(names)
         stack = [self._function(name) for name in reversed(names)]
+        if names and self._maps:
+            stack[0] = self._read_function(names[-1], is_caller=False)
         self.values.append([Decimal(number) for number in numbers])
         self.builder.sample(self.builder.stack(stack), (), thread=thread)
         return True
 
-    def _read_function(self, name: str) -> int:
+    def _add_map(self, start: int, limit: int, path: str) -> None:
+        # The parts of a module follow each other, the first one has its base.
+        last = self._maps[-1] if self._maps else None
+        if last is not None and last.path == path and last.limit <= start:
+            self._maps[-1] = last._replace(limit=limit)
+        else:
+            module = Mapping(start, limit, link_start=0, path=path, is_relative=True)
+            self._maps.append(module)
+
+    def _read_function(self, name: str, *, is_caller: bool = True) -> int:
         frame = placed_frame(name)
-        found = _AUSTIN_FRAME.fullmatch(name) if self._is_austin else None
-        if found is not None:
+        if self._is_austin and (found := _NATIVE_FRAME.fullmatch(name)):
+            address = int(found["address"], 16)
+            covers = (
+                self.builder.mapping(each)
+                for each in self._maps
+                if each.start <= address - is_caller < each.limit
+            )
+            return self.builder.location(
+                address,
+                next(covers, None),
+                is_return=is_caller,
+                frames=(Frame(found["name"]),),
+                is_named_only=True,
+            )
+        if self._is_austin and (found := _AUSTIN_FRAME.fullmatch(name)):
             frame = Frame(found["name"], "", found["path"], int(found["line"]))
         return self.builder.function(frame)

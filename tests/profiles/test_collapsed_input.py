@@ -119,6 +119,39 @@ def test_lines_of_austin_have_threads_places_and_microseconds(path: Path) -> Non
     assert sums_of(profile) == {("f", "<module>"): 2125, (): 500}
 
 
+def test_native_frames_of_austinp_are_addresses_of_mapped_modules(path: Path) -> None:
+    # As austinp 4.0.0 and mojo2austin of austin-python write them.
+    path.write_text(
+        "# map: 5598921a9000-5598921aa000 /opt/python\n"
+        "# map: 7f34ae600000-7f34ae6f5000 /opt/libpython3.11.so.1.0\n"
+        "# map: 7f34ae6f5000-7f34ae931000 /opt/libpython3.11.so.1.0\n"
+        "# austin: 4.0.0\n# mode: wall\n"
+        "P7;T0:7;native@7f34ae8b8f3b:pymain_init:171;/a.py:f:4;"
+        "native@7f34ade88181:outer:9;native@7f34ae6f5000:spin:0 5\n"
+        "P7;T0:7;native@7f34ae8b8f3b:pymain_init:171 2\n"
+    )
+    profile = read_profile(path)
+    spin, outer, work, caller = profile.stacks[0]
+    (exact,) = profile.stacks[1]
+    places = [profile.locations[each] for each in (spin, outer, caller, exact)]
+    assert [each.address for each in places] == [
+        *(0x7F34AE6F5000, 0x7F34ADE88181, 0x7F34AE8B8F3B, 0x7F34AE8B8F3B)
+    ]
+    assert [each.is_return for each in places] == [False, True, True, False]
+    assert [each.frames for each in places] == [
+        (Frame(name),) for name in ("spin", "outer", "pymain_init", "pymain_init")
+    ]
+    assert all(each.is_named_only for each in places)
+    modules = [each.mapping for each in places]
+    assert modules[1] is None  # a module that was loaded later
+    (number,) = {modules[0], modules[2], modules[3]}
+    assert number is not None
+    mapping = profile.mappings[number]
+    assert (mapping.start, mapping.limit) == (0x7F34AE600000, 0x7F34AE931000)
+    assert (mapping.link_start, mapping.is_relative) == (0, True)
+    assert profile.locations[work].frames == (Frame("f", path="/a.py", line=4),)
+
+
 def test_empty_stacks_and_names_are_written_as_words() -> None:
     builder = ProfileBuilder()
     builder.sample(builder.stack([]), (5,))
