@@ -596,6 +596,39 @@ HAPROXY = """\
              | 0x7fd3b2dd1222 [85 c0 75 0a 5b c3 0f 1f]: libapp:main+0x22/0x31
              | 0x55d1c0ffe230 [64 48 8b 53 10 64 48 8b]: leaf+0x230
 """
+# What the crash tracker of Datadog's libdatadog (ddtrace 4.16.0) sends: mappings are
+# lines, frames have no names; and the same in the message of a log.
+DATADOG = json.dumps(
+    {
+        "error": {
+            "type": "SIGSEGV",
+            "stack": {
+                "format": "Datadog Crashtracker 1.0",
+                "frames": [
+                    {
+                        "ip": "0x55d1c0ffe017",
+                        "module_base_address": "0x55d1c0ffd000",
+                        "sp": "0x7ffc9a3a3db0",
+                        "symbol_address": "0x55d1c0ffe000",
+                    },
+                    {
+                        "ip": "0x7fd3b2dd1111",
+                        "module_base_address": "0x7fd3b2dd0000",
+                        "sp": "0x7ffc9a3a3db8",
+                    },
+                ],
+            },
+        },
+        "files": {
+            "/proc/self/maps": [
+                "55d1c0ffd000-55d1c1002000 r-xp 00000000 fe:01 4711    /opt/app",
+                "7fd3b2dd0000-7fd3b2dd5000 r-xp 00000000 fe:01 4712    /opt/libapp.so",
+                "7ffc9a384000-7ffc9a3a5000 rw-p 00000000 00:00 0       [stack]",
+            ]
+        },
+    }
+)
+DATADOG_LOG = json.dumps({"payload": {"logs": [{"message": DATADOG}]}})
 MAPS = """\
 7fd3b2dd0000-7fd3b2dd5000 r-xp 00000000 fe:01 4711      /opt/libapp.so
 """
@@ -957,6 +990,20 @@ RECORDED = (
     Recorded("abseil", "glog", ABSEIL, "leaf:102 middle:200 middle:215"),
     Recorded("backward", "backward-cpp", BACKWARD, "middle:200 leaf:101", 2),
     Recorded("haproxy", "HAProxy", HAPROXY, "leaf:101 middle:200 main:302 main:302"),
+    Recorded(
+        "datadog",
+        "JSON or XML with addresses",
+        DATADOG,
+        "leaf:101 middle:201",
+        reason="SIGSEGV",
+    ),
+    Recorded(
+        "datadog-log",
+        "JSON or XML with addresses",
+        DATADOG_LOG,
+        "leaf:101 middle:201",
+        reason="SIGSEGV",
+    ),
     Recorded("systemtap", "SystemTap", SYSTEMTAP, "leaf:101 middle:200"),
     Recorded(
         "crystal",

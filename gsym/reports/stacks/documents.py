@@ -28,6 +28,7 @@ _PLACES = (
     *("addr", "address", "counter", "ip", "pc", "instruction", "process"),
     *("off", "offset", "rva", "segment"),
 )
+_ESCAPED = '{\\"'  # how an object begins in a string
 _MOST_PREFIXED = 1 << 22  # characters of a document whose lines have prefixes
 
 
@@ -42,7 +43,7 @@ def decode_document(text: str) -> Any:
     """The value of a report that is JSON or XML; None if it is another text.
 
     Of two JSON texts (.ips) it is the second, if the first is one line. Each line may
-    have the prefix of a log.
+    have the prefix of a log. Strings in it that are JSON are decoded, too.
     """
     if not may_be_document(text, len(text)):
         return None
@@ -51,6 +52,8 @@ def decode_document(text: str) -> Any:
     found = _decode_last(text)
     if found is None and len(text) <= _MOST_PREFIXED and prefix_size(text):
         found = _decode_last("\n".join(map(text_of, text.lstrip().split("\n"))))
+    if _ESCAPED in text:
+        _decode_strings(found)
     return found
 
 
@@ -75,6 +78,18 @@ def _decode(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def _decode_strings(document: Any) -> None:
+    """Put the value of each string in a document that is JSON in its place."""
+    left = [document]
+    for each in left:
+        items = each.items() if isinstance(each, dict) else enumerate(as_list(each))
+        for key, value in items:
+            if isinstance(value, str) and _BEGIN.match(value):
+                each[key] = _decode(value) or value
+            if isinstance(each[key], dict | list):
+                left.append(each[key])
 
 
 def _has_places(text: str) -> bool:

@@ -17,6 +17,7 @@ from gsym.memory.stack_parts import (
     module_of_path,
 )
 from gsym.model import UINT64_MAX, valid_text
+from gsym.modules.maps import MAPPING
 from gsym.reports.stacks.documents import as_list, as_object
 from gsym.reports.stacks.evidence import Line
 from gsym.reports.stacks.tokens import SOURCE
@@ -124,6 +125,16 @@ def add_json_report(report: Any, stack: StackBuilder, region: _Find) -> None:
     elif form == _VALGRIND:
         report = [_stacks_of_valgrind(each[_OF_VALGRIND]) for each in _several(report)]
     _Walk(stack, region, form).add(report)
+
+
+def mapped_lines(report: Any) -> Iterator[str]:
+    """The lines of /proc/PID/maps in strings of decoded JSON."""
+    for item in _objects({"": report}):
+        for value in item.values():
+            texts = value if isinstance(value, list) else [value]
+            for text in texts:
+                if isinstance(text, str):
+                    yield from filter(MAPPING.match, text.split("\n"))
 
 
 def _mark_hexadecimal(report: Any) -> None:

@@ -82,7 +82,7 @@ def parse_report(  # noqa: PLR0913 - independent keywords
     if report is not None:
         from gsym.reports.stacks import json_frames
 
-        reader.read((), mapped)
+        reader.read((), [*mapped, *json_frames.mapped_lines(report)])
         json_frames.add_json_report(report, stack, reader.images.find)
         form = json_frames.form_of(report)
         if stack.has_frames or form != json_frames.FORM:
