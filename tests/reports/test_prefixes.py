@@ -32,6 +32,16 @@ LINES = [each for each in RECORDED if not DOCUMENTS.match(each.text)]
 WITHOUT_DRIVES = [each for each in LINES if not re.search(r"[A-Za-z]:\\", each.text)]
 
 
+# Of packages of npm, pnpm, Homebrew and Nix
+FOLDERS = (
+    "/app/node_modules/@img/sharp-linux-x64/lib/",
+    "/app/node_modules/.pnpm/@img+sharp@0.33.5_react@18.2.0/node_modules/",
+    "/opt/homebrew/Cellar/openssl@3/3.2.1/lib/",
+    "/nix/store/00bgd045z0d4icpbc2yyz4gx48ak44la-net-tools-1.60_p2017/",
+)
+IN_FOLDERS = [each for each in LINES if "/opt/" in each.text]
+
+
 def known(answer: str) -> list[str]:
     """The answers that are known, in order."""
     return [each for each in answer.split() if each != "-"]
@@ -53,6 +63,12 @@ def is_same(case: Recorded, text: str, modules: Path) -> None:
 def test_a_prefix_changes_no_answer(case: Recorded, prefix: str, modules: Path) -> None:
     lines = case.text.rstrip("\n").split("\n")
     is_same(case, "".join(f"{prefix}{line}\n" for line in lines), modules)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("case", IN_FOLDERS, ids=lambda case: case.name)
+def test_a_folder_changes_no_answer(case: Recorded, folder: str, modules: Path) -> None:
+    is_same(case, case.text.replace("/opt/", folder), modules)
 
 
 @pytest.mark.parametrize("between", [r"\n", "#012", "\r"])

@@ -55,12 +55,17 @@ _SUFFIX = (
     r"(?:so(?:\.\d+)*|dll|exe|dylib|sys|ko|drv|pyd|node|elf|axf|oat|odex|efi|bin|out"
     r"|pdb|sym)"
 )
+# A folder of npm or Homebrew: `@img/`, `openssl@3/`
+_AT_FOLDER = r"@(?!0x)(?=[\w.+~@-]{1,128}[\\/])"
 # An archive's member belongs to its path: `/data/app/base.apk!lib/arm64/libapp.so`.
-_END = r"(?=\+ ?(?:0x)?[0-9a-fA-F]+(?!\w)|\+\(|=0x|[\s()\[\]<>\"'|;,{}@`:!]|$)"
+_END = (
+    r"(?=\+ ?(?:0x)?[0-9a-fA-F]+(?!\w)|\+\(|=0x|[\s()\[\]<>\"'|;,{}`:!]"
+    rf"|(?!{_AT_FOLDER})@|$)"
+)
 _PATH = regex(
     r"\"(?P<quoted>(?:[A-Za-z]:\\|\.{0,2}/)(?:[^\"()<>\[\]+]|\(x86\))+)\""
     rf"|(?<![\w./\\~-])(?P<path>(?:[A-Za-z]:[\\/]|\\\\|\.{{0,2}}/)"
-    rf"(?:[^\s()\[\]<>\"'|;,{{}}@`:!=]|=(?!0x)|(?<=apk)!|(?<=jar)!|(?<==)@)+?){_END}"
+    rf"(?:[^\s()\[\]<>\"'|;,{{}}@`:!=]|=(?!0x)|(?<=apk)!|(?<=jar)!|(?<==)@|{_AT_FOLDER})+?){_END}"
     rf"|(?<![\w./\\])(?P<file>[\w.+~-]{{1,200}}?\.{_SUFFIX}(?:/[0-9a-fA-F]{{33,40}})?){_END}",
     re.IGNORECASE,
 )
