@@ -628,6 +628,12 @@ DATADOG = json.dumps(
         },
     }
 )
+# backtrace_symbols_fd() in a program that is never moved and was called without a path
+FIXED = """\
+/opt/libapp.so(+0x1021)[0x7fd3b2dd1021]
+app(main+0x17)[0x1217]
+app[0x1111]
+"""
 DATADOG_LOG = json.dumps({"payload": {"logs": [{"message": DATADOG}]}})
 MAPS = """\
 7fd3b2dd0000-7fd3b2dd5000 r-xp 00000000 fe:01 4711      /opt/libapp.so
@@ -1004,6 +1010,7 @@ RECORDED = (
         "leaf:101 middle:201",
         reason="SIGSEGV",
     ),
+    Recorded("glibc-fixed", "glibc backtrace()", FIXED, "leaf:102 main:301 middle:201"),
     Recorded("systemtap", "SystemTap", SYSTEMTAP, "leaf:101 middle:200"),
     Recorded(
         "crystal",

@@ -90,6 +90,8 @@ _GUESSES = (
     ("(", rf"(?<![\w/\\.]){_WORD}(?=(?: \*:\d{{1,5}}| )?\((?:[\w.]+)?\+0x|\(\) ?\[)"),
     # The same of PostgreSQL: `postgres: user database [local] SELECT(`.
     ("(", rf"^\s*{_WORD}(?=: [^()]{{1,512}}\([\w.]*\+0x[0-9a-f]{{1,16}}\) \[0x)"),
+    # Of a program that is never moved, of a function that is not exported
+    ("[", rf"^\s*{_WORD}(?=\[0x[0-9a-f]{{4,16}}\]\s*$)"),
     ("(", rf"(?<![\w/\\.]){_WORD}(?=: \S[^()]{{0,512}}(?:\([^()]{{0,512}}\))? \(\+0x)"),
     (
         ":=",
