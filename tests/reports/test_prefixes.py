@@ -32,14 +32,23 @@ LINES = [each for each in RECORDED if not DOCUMENTS.match(each.text)]
 WITHOUT_DRIVES = [each for each in LINES if not re.search(r"[A-Za-z]:\\", each.text)]
 
 
-# Of packages of npm, pnpm, Homebrew and Nix
+# Of packages of npm, pnpm, Homebrew and Nix, and of games
 FOLDERS = (
     "/app/node_modules/@img/sharp-linux-x64/lib/",
     "/app/node_modules/.pnpm/@img+sharp@0.33.5_react@18.2.0/node_modules/",
     "/opt/homebrew/Cellar/openssl@3/3.2.1/lib/",
     "/nix/store/00bgd045z0d4icpbc2yyz4gx48ak44la-net-tools-1.60_p2017/",
+    "/srv/c+d/",
+    "/srv/My Games/Counter-Strike 2/game/bin/",
 )
-IN_FOLDERS = [each for each in LINES if "/opt/" in each.text]
+ENDS_NOWHERE = {"musl", "harmony", "in-files"}
+"""Reports that do not tell where a path with blanks ends."""
+IN_FOLDERS = [
+    pytest.param(case, folder, id=f"{case.name}-{folder}")
+    for case in LINES
+    for folder in FOLDERS
+    if "/opt/" in case.text and not (" " in folder and case.name in ENDS_NOWHERE)
+]
 
 
 def known(answer: str) -> list[str]:
@@ -65,8 +74,7 @@ def test_a_prefix_changes_no_answer(case: Recorded, prefix: str, modules: Path) 
     is_same(case, "".join(f"{prefix}{line}\n" for line in lines), modules)
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-@pytest.mark.parametrize("case", IN_FOLDERS, ids=lambda case: case.name)
+@pytest.mark.parametrize(("case", "folder"), IN_FOLDERS)
 def test_a_folder_changes_no_answer(case: Recorded, folder: str, modules: Path) -> None:
     is_same(case, case.text.replace("/opt/", folder), modules)
 

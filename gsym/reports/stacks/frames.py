@@ -92,7 +92,7 @@ _STACKTRACE_LLVM = regex(
 )
 # Chromium: `#1 0x55d2c7e3a1b5 (/opt/app/electron+0x1234)`
 _CHROMIUM = regex(
-    rf"#{NUMBER} {ADDRESS} (?P<shown>\((?P<module>[^()\s]+)\+{OFFSET}\))(?! \()"
+    rf"#{NUMBER} {ADDRESS} (?P<shown>\((?P<module>[^()\s][^()]*?)\+{OFFSET}\))(?! \()"
 )
 # glog: `    @     0x55d2c7e3a1b5  main`, Abseil: `@ 0x55d2c7e3a1b5  1234  (unknown)`,
 # and before it `PC: @     0x55d2c7e3a1b5  (unknown)  raise`

@@ -57,15 +57,20 @@ _SUFFIX = (
 )
 # A folder of npm or Homebrew: `@img/`, `openssl@3/`
 _AT_FOLDER = r"@(?!0x)(?=[\w.+~@-]{1,128}[\\/])"
+# Words before a `/` that belongs to a path, if `_AFTER_BLANKS` comes after it
+_BLANK = r" (?=(?:[\w.&'+~-]{1,64} ){0,8}[\w.&'+~-]{1,64}[\\/])"
+_IS_OPEN = regex(r"[(\[][^()\[\]]*$")  # before a `)`
+_AFTER_BLANKS = regex(r"\+0x|![A-Za-z_]|\((?:[\w.$@]*\+0x|\) ?\[0x)|(?P<closed>[)\]])")
 # An archive's member belongs to its path: `/data/app/base.apk!lib/arm64/libapp.so`.
 _END = (
-    r"(?=\+ ?(?:0x)?[0-9a-fA-F]+(?!\w)|\+\(|=0x|[\s()\[\]<>\"'|;,{}`:!]"
-    rf"|(?!{_AT_FOLDER})@|$)"
+    r"(?=\+ ?(?:0x[0-9a-fA-F]+|[0-9a-fA-F]+(?!/))(?!\w)|\+\(|=0x"
+    rf"|[\s()\[\]<>\"'|;,{{}}`:!]|(?!{_AT_FOLDER})@|$)"
 )
 _PATH = regex(
     r"\"(?P<quoted>(?:[A-Za-z]:\\|\.{0,2}/)(?:[^\"()<>\[\]+]|\(x86\))+)\""
     rf"|(?<![\w./\\~-])(?P<path>(?:[A-Za-z]:[\\/]|\\\\|\.{{0,2}}/)"
-    rf"(?:[^\s()\[\]<>\"'|;,{{}}@`:!=]|=(?!0x)|(?<=apk)!|(?<=jar)!|(?<==)@|{_AT_FOLDER})+?){_END}"
+    rf"(?:[^\s()\[\]<>\"'|;,{{}}@`:!=]|=(?!0x)|(?<=apk)!|(?<=jar)!|(?<==)@|{_AT_FOLDER}|{_BLANK})+?)"
+    rf"(?!{_BLANK}){_END}"
     rf"|(?<![\w./\\])(?P<file>[\w.+~-]{{1,200}}?\.{_SUFFIX}(?:/[0-9a-fA-F]{{33,40}})?){_END}",
     re.IGNORECASE,
 )
@@ -416,11 +421,17 @@ def _taken(text: str, tokens: Iterable[Mention | Offset]) -> bytearray:
 def _mentions(text: str) -> Iterator[Mention]:
     found = False
     for each in _PATH.finditer(text):
-        path = each["quoted"] or each["path"] or each["file"]
+        path, end = each["quoted"] or each["path"] or each["file"], each.end()
+        if each["path"] and " " in path:
+            after = _AFTER_BLANKS.match(text, end)
+            is_open = _IS_OPEN.search(text[: each.start()])
+            if after is None or (after["closed"] and not is_open):
+                path = path.partition(" ")[0]
+                end = each.start() + len(path)
         if SOURCE.search(path) or _CLOSING_TAG.match(text, each.start() - 1):
             continue
         found = True
-        yield _new(Mention, (each.start(), each.end(), path, True))
+        yield _new(Mention, (each.start(), end, path, True))
     if found:
         return
     seen: set[str] = set()
