@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from tests.reports.recorded import RECORDED, Recorded
+from tests.reports.recorded import (
+    BUILD_ID,
+    DEBUG_ID,
+    MODULES,
+    RECORDED,
+    Recorded,
+    symbols,
+)
 from tests.reports.test_recorded import answered, modules
 
 if TYPE_CHECKING:
@@ -40,6 +47,10 @@ FOLDERS = (
     "/nix/store/00bgd045z0d4icpbc2yyz4gx48ak44la-net-tools-1.60_p2017/",
     "/srv/c+d/",
     "/srv/My Games/Counter-Strike 2/game/bin/",
+)
+NAMES = (
+    *("clang++-19", "python3.11", "7z", "2048", "deadbeef", "libfoo-1.2.so", "app.js"),
+    *("rust-app-0123456789abcdef", "in", "node", "com.example.app", "core"),
 )
 ENDS_NOWHERE = {"musl", "harmony", "in-files"}
 """Reports that do not tell where a path with blanks ends."""
@@ -77,6 +88,18 @@ def test_a_prefix_changes_no_answer(case: Recorded, prefix: str, modules: Path) 
 @pytest.mark.parametrize(("case", "folder"), IN_FOLDERS)
 def test_a_folder_changes_no_answer(case: Recorded, folder: str, modules: Path) -> None:
     is_same(case, case.text.replace("/opt/", folder), modules)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_changes_no_answer(name: str, tmp_path: Path) -> None:
+    text = symbols("Linux", DEBUG_ID, name, BUILD_ID)
+    for path, other in {**MODULES, "linux/app.sym": text}.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(other)
+    for case in LINES:
+        if re.search(r"/opt/app(?![\w.])", case.text):
+            words = r"(?<=/opt/)app(?![\w.])|(?<![\w/.])app(?=[!+( ])"
+            is_same(case, re.sub(words, name, case.text), tmp_path)
 
 
 @pytest.mark.parametrize("between", [r"\n", "#012", "\r"])

@@ -169,6 +169,9 @@ _SYSTEMTAP = regex(
     rf"^\s*{ADDRESS} (?P<shown>: (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})/0x{HEX}"
     r" \[(?P<module>[^\[\]]+)\])"
 )
+_SYSTEMTAP_UNNAMED = regex(
+    rf"^\s*{ADDRESS} (?P<shown>\[(?P<module>[^\[\]]+)\+{OFFSET}/0x{HEX}\])"
+)
 # HAProxy: ` | 0x55d1c0ffe189 [85 c0 75 31]: f+0x3b/0x2e0`, `libc:+0x3c050`
 _HAPROXY = regex(
     rf"^\s*\| {ADDRESS} \[[0-9a-f ]+\]: (?P<shown>(?:[^\s:+]+:)?"
@@ -337,6 +340,7 @@ FRAMES = (
     FrameForm("ftrace", "=>", _FTRACE_NAME),
     FrameForm("systemd-coredump", " + 0x", _COREDUMP, base="image"),
     FrameForm("SystemTap", "/0x", _SYSTEMTAP),
+    FrameForm("SystemTap", "/0x", _SYSTEMTAP_UNNAMED, base="image"),
     FrameForm("HAProxy", "]: ", _HAPROXY, "all"),
     FrameForm("kernel stack", "/0x", _RIP, "none", module="vmlinux"),
     FrameForm("kernel stack", "/0x", _KERNEL, "all", module="vmlinux"),
