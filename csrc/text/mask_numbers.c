@@ -47,15 +47,34 @@ static bool is_repeated(line_words *words, const uint8_t *text, uint8_t *masked,
     return false;
 }
 
+static bool are_decimal(const uint8_t *digits, size_t size) {
+    for (size_t i = 0; i < size; ++i)
+        if (digits[i] < '0' || digits[i] > '9') return false;
+    return true;
+}
+
+/* Whether numbers are beside a letter: `T` or `Z` of `2026-11-23T08:00:01.5Z`. */
+static bool is_of_time(const uint8_t *text, size_t size, size_t at) {
+    if (at < 2 || !are_decimal(text + at - 1, 1)) return false;
+    if (text[at] == 'T') {
+        bool are_two = are_decimal(text + at - 2, 2);
+        return are_two && size - at > 2 && are_decimal(text + at + 1, 2);
+    }
+    return text[at] == 'Z' && (at + 1 == size || !is_letter_or_digit(text[at + 1]));
+}
+
 /* Whether the digits from `start` to `end` are a number, not a part of a word. */
 static bool is_number(const uint8_t *text, size_t size, size_t start, size_t end) {
-    bool is_decimal = true, has_decimal = false;
-    if (end < size && is_letter_or_digit(text[end])) return false;
-    for (size_t i = start; i < end; ++i) {
-        is_decimal &= text[i] <= '9';
+    bool has_decimal = false;
+    if (end < size && is_letter_or_digit(text[end]) && !is_of_time(text, size, end))
+        return false;
+    if (start > 0 && is_letter_or_digit(text[start - 1]) &&
+        !is_of_time(text, size, start - 1))
+        return false;
+    for (size_t i = start; i < end; ++i)
         has_decimal |= text[i] <= '9';
-    }
-    return is_decimal || (has_decimal && end - start >= MIN_HEX);
+    return has_decimal &&
+           (end - start >= MIN_HEX || are_decimal(text + start, end - start));
 }
 
 static bool is_part_of_word(const uint8_t *text, size_t start) {
@@ -79,10 +98,7 @@ void gsym_text_mask_numbers(const char *bytes, size_t size, uint8_t *masked_ret)
         while (at < size && digit_value(text[at]) != NO_DIGIT)
             ++at;
         is_marked = start > 1 && (text[start - 1] | 0x20) == 'x' && text[start - 2] == '0';
-        if (!is_marked) {
-            if (start > 0 && is_letter_or_digit(text[start - 1])) continue;
-            if (!is_number(text, size, start, at)) continue;
-        }
+        if (!is_marked && !is_number(text, size, start, at)) continue;
         mask = mask_of(text + start, at - start, is_marked);
         if (mask == 0) continue;
         if (!is_marked && is_part_of_word(text, start) &&

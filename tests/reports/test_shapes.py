@@ -71,6 +71,7 @@ LINES = (
     "at app!f+0x%s %s, from %s",
     "#1  0x%s in ?? () from /lib/libfoo.so",
     "[  12.3%d] ? run+0x%s/0x%s",
+    "2026-11-%dT08:%d:01.%dZ stderr F ./app(+0x%s) [0x%s]",
     "%s 000000d5`1f2ff6b8 00007ff6`1a2b1120     app!f+0x%s",
     "[0x%s] *Foo +%s in ./app",
     "\t/src/a.go:%d +0x%s fp=0xc000 sp=0xc000 pc=0x%s",
@@ -103,7 +104,8 @@ def test_what_is_known_of_a_line_is_right_for_others(several: list[str]) -> None
 
 
 NUMBER = re.compile(
-    r"(?<=0[xX])[0-9a-fA-F]+|(?<!\w)(\d+|(?=[a-fA-F]*\d)[0-9a-fA-F]{6,})(?!\w)",
+    r"(?<=0[xX])[0-9a-fA-F]+|((?<!\w)|(?<=\d\dT)(?=\d\d))"
+    r"(\d+|(?=[a-fA-F]*\d)[0-9a-fA-F]{6,})((?!\w)|(?<=\d\d)(?=T\d\d)|(?<=.\d)(?=Z(?!\w)))",
     re.ASCII,
 )
 
@@ -116,7 +118,7 @@ def masked(text: str) -> bytes:
     return bytes(found)
 
 
-TEXTS = st.text(st.sampled_from("0x1a9AFg_ .-+\n"), max_size=60)
+TEXTS = st.text(st.sampled_from("0x1a9AFgTZ_ .-+\n"), max_size=60)
 
 
 @given(TEXTS)
@@ -135,6 +137,11 @@ def test_only_digits_of_numbers_are_masked(text: str) -> None:
         ("abcde1 abcde1 abcde2", "abcde1 abcde1 eeeeee"),
         ("abcde1\nabcde1", "eeeeee\neeeeee"),
         ("app-1 lib-1 app-2 3 3", "app-1 lib-1 app-a a a"),
+        ("2026-11-23T08:00:01.25Z", "aaaa-aa-aaTaa:aa:aa.aaZ"),
+        (
+            "11T 1Ta aT1 T11 _1T1 11Tx 1Z1 Z1 1Za",
+            "11T 1Ta aT1 T11 _1T1 11Tx 1Z1 Z1 1Za",
+        ),
     ],
 )
 def test_a_mask_tells_kinds_of_numbers_apart(text: str, masks: str) -> None:
