@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from gsym.engine.native import ffi, lib
 from gsym.memory.stack_parts import StackFrame, module_of_path
-from gsym.reports.stacks.recognition import parse_report
+from gsym.reports.stacks.recognition import mapped_ranges, parse_report
 from gsym.reports.stacks.repeated_lines import NO_SHAPE, LineKeys
 from gsym.reports.stacks.shapes import Shapes
 
@@ -161,6 +161,17 @@ def test_the_shapes_of_a_long_text_are_not_all_kept() -> None:
     finally:
         tracemalloc.stop()
     assert size < sum(map(len, text)) * 8
+
+
+def test_a_word_beside_ranges_of_many_lines_is_no_module() -> None:
+    kernel = "[    0.1] pci 0000:00:00.0: BAR 0: assigned [mem 0x%08x-0x%08x pref]\n"
+    log = "".join(kernel % (at << 16, (at + 1) << 16) for at in range(2_000))
+    table = "".join(f"lib{at}.so 0x{at:05}000-0x{at:05}fff\n" for at in range(1, 2_000))
+    assert 0 < len(mapped_ranges(log, "", {})[0]) <= 64
+    assert len(mapped_ranges(table, "", {})[0]) == 1_999
+    stack = "app 0x55d1c0ffd000-0x55d1c0fff000\n#1 0x55d1c0ffe010 in leaf\n"
+    found = [each for each in readings(log + stack) if each[1] == "app"]
+    assert [each[2] for each in found] == [0x1010]
 
 
 def test_few_long_lines_are_read_at_once() -> None:

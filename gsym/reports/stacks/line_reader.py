@@ -231,7 +231,7 @@ class LineReader:
                     continue
                 if shape.images and self.images.add_described(shape.text(line), shape):
                     found.add(start + at)
-                elif _MAY_PLACE.search(line):
+                elif _MAY_PLACE.search(line) and self.images.may_add(shape):
                     others.append((start + at, shape.line(line)))
         self._has_stack = described >= _FEW_FRAMES
         self.images.loaded.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 
 from gsym.engine.native import ffi
 from gsym.memory.regions import Region, Regions
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from gsym.reports.stacks.shapes import Shape
 
 _MOST_DISTANCE = 1 << 30  # of a segment from the start of its image
+_MOST_NAMED = 64  # lines with a word that may be a module, as `mem 0x1000-0x2000`
 
 
 class PlacedImages:
@@ -47,6 +49,7 @@ class PlacedImages:
         self.loaded: Regions = Regions()
         self._first: dict[int, int] = {}  # by module: where the start of its file is
         self._known_starts: set[int] = set()
+        self._named: Counter[tuple[str, ...]] = Counter()  # lines by their words
         self._images_read = 0
         self._placed: tuple[int, int, object] = 0, 0, None  # of which there are
         self._tables: list[Any] = []
@@ -68,6 +71,12 @@ class PlacedImages:
                     self._place_found(found, form)
                 return not form.has_frame
         return False
+
+    def may_add(self, shape: Shape) -> bool:
+        """Whether one more line of a shape may place modules: not of a usual word."""
+        words = shape.words
+        self._named[words] += bool(words)
+        return self._named[words] <= _MOST_NAMED
 
     def add(self, line: evidence.Line) -> None:
         """Place the modules of a line, unless they are placed."""

@@ -292,7 +292,7 @@ class RepeatedLines:
         self._size += len(line)
         numbers = shape.numbers
         columns = self.columns([line], shape, numbers.spans)
-        is_placing = any(numbers.placing(columns))
+        is_placing = any(numbers.placing(columns)) and self._images.may_add(shape)
         if is_placing:
             self._images.add(shape.line(line))
         near = () if numbers.has_sure or numbers.says_nothing else tuple(usual())
@@ -311,7 +311,11 @@ class RepeatedLines:
         columns = self.columns(lines, shape, shape.numbers.spans)
         found, columns = self._meanings(lines, shape, columns)
         pairs = zip(found, shape.numbers.placing(columns), strict=True)
-        known = [None if is_placing else each or () for each, is_placing in pairs]
+        may_add = self._images.may_add
+        known = [
+            None if is_placing and may_add(shape) else each or ()
+            for each, is_placing in pairs
+        ]
         return known, columns.rows()
 
     def _meanings(

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _DEFINITION = regex(
     r"[0-9a-fA-F]{8,16} \(?[A-Za-z?]\)? [^\s()\[\]+/]+(?:\s+\[\w+\])?\s*$"
 )
+_DIGIT = regex(r"\d")
 _HINTS = {each.hint for each in FRAMES} | {each.hint for each in IMAGES}
 _HINTS |= {each.hint for each in HEADINGS}
 # Of forms that have `0x`, too: a line that has it is written as an address is.
@@ -218,6 +219,13 @@ class Shape:
         address = [*cut.digits].index("address") if "address" in cut.digits else -1
         sums = [(address, address, back) for back in (0, 1) if address >= 0]
         return Spans(digits, words, sums)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """What its lines may name if it is the same in all, and may be no module."""
+        named = [each for _, part in self.first.parts for each in part.mentions]
+        are_same = not any(each.is_sure or _DIGIT.search(each.path) for each in named)
+        return tuple([each.path for each in named]) if are_same else ()
 
     @cached_property
     def has_bare(self) -> bool:
