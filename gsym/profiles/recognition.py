@@ -33,8 +33,9 @@ SIZE_BYTES = 4  # of a size before a message, as collectors of OpenTelemetry wri
 _MAX_LINES = 256
 _HEAD_BYTES = 1 << 20
 _MAX_FIELDS = 1 << 16
-_FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
+_FIRST = 1  # in pprof types of values, of numbers; in OTLP resources, of messages
 _LAST_OF_OTLP = 2
+_LAST_INSIDE = 3  # the greatest number in a first message, that of a resource's schema
 
 ADDRESS = regex(r"(?:0[xX])?(?P<address>[0-9a-fA-F]{1,16})", re.ASCII)
 MODULE_OFFSET = regex(r"(?P<module>.+)\+0[xX](?P<address>[0-9a-fA-F]{1,16})", re.ASCII)
@@ -161,15 +162,14 @@ def message_kind(data: bytes, *, is_whole: bool) -> str:
             if field.wire_type not in PPROF_TYPES.get(field.number, ()):
                 return ""
             if field.number == _FIRST and field.content < field.end:
-                # A type of values has numbers in it, a resource has messages.
-                inside = data[field.content] & 7
-                return {VARINT: "pprof", LENGTH_DELIMITED: "otlp"}.get(inside, "")
+                parts = each_field(data[field.content : field.end])
+                keys = {(part.number <= _LAST_INSIDE, part.wire_type) for part in parts}
+                kinds = {(True, VARINT): "pprof", (True, LENGTH_DELIMITED): "otlp"}
+                return kinds.get(keys.pop(), "") if len(keys) == 1 else ""
             is_pprof |= field.number > _LAST_OF_OTLP
     except FormatError:
         return ""
-    if not is_whole:
-        return ""
-    return "pprof" if is_pprof else "otlp"
+    return ("pprof" if is_pprof else "otlp") if is_whole else ""
 
 
 def is_address_list(lines: Iterable[str]) -> bool:

@@ -152,6 +152,9 @@ def test_anything_else_is_refused(tmp_path: Path) -> None:
         b"\x0a\x7f\x08",
         b"\x12\x01",
         b"\xf8\x7f\x01",
+        b"\nThe quick brown fox jumps\n" * 9,  # a field of 84 bytes, were it pprof
+        b"\n x\n y\n and more words\n" * 9,
+        b"\n\n\n\n and more words\n" * 9,  # ... and OTLP
     ):
         path = written(tmp_path, data)
         assert profile_kind(path) == ""
