@@ -141,7 +141,7 @@ def test_native_frames_of_austinp_are_addresses_of_mapped_modules(path: Path) ->
     assert [each.frames for each in places] == [
         (Frame(name),) for name in ("spin", "outer", "pymain_init", "pymain_init")
     ]
-    assert all(each.is_named_only for each in places)
+    assert [each.is_named_only for each in places] == [True] * 4
     modules = [each.mapping for each in places]
     assert modules[1] is None  # a module that was loaded later
     (number,) = {modules[0], modules[2], modules[3]}

@@ -33,6 +33,9 @@ PREFIXES = (
 )
 # No logger's: that lines have them in common tells that they are prefixes.
 SHARED = ("12: ", "[ 55%] ")
+WITH_WORDS = ("ERROR:app.core:", "[1,0]<stderr>:", "app.log:12:", "web-5d9c app ")
+TAKE_WORDS = {"typed", "wine", "visual-studio"}
+"""Reports of which a word before an address may be anything else."""
 DOCUMENTS = re.compile(r"\s*[{\[]|.*\{\{\{", re.DOTALL)
 LINES = [each for each in RECORDED if not DOCUMENTS.match(each.text)]
 # In a Windows path, a backslash before n may be a part of the path.
@@ -83,6 +86,18 @@ def is_same(case: Recorded, text: str, modules: Path) -> None:
 def test_a_prefix_changes_no_answer(case: Recorded, prefix: str, modules: Path) -> None:
     lines = case.text.rstrip("\n").split("\n")
     is_same(case, "".join(f"{prefix}{line}\n" for line in lines), modules)
+
+
+@pytest.mark.parametrize("prefix", WITH_WORDS)
+@pytest.mark.parametrize(
+    "case",
+    [each for each in LINES if each.name not in TAKE_WORDS],
+    ids=lambda case: case.name,
+)
+def test_words_that_lines_begin_with_change_no_answer(
+    case: Recorded, prefix: str, modules: Path
+) -> None:
+    test_a_prefix_changes_no_answer(case, prefix, modules)
 
 
 @pytest.mark.parametrize(("case", "folder"), IN_FOLDERS)

@@ -166,15 +166,15 @@ _KERNEL = regex(
 )
 # SystemTap: ` 0x4005a6 : main+0x26/0x30 [/opt/app]`
 _SYSTEMTAP = regex(
-    rf"^\s*{ADDRESS} (?P<shown>: (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})/0x{HEX}"
+    rf"(?<!\w){ADDRESS} (?P<shown>: (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})/0x{HEX}"
     r" \[(?P<module>[^\[\]]+)\])"
 )
 _SYSTEMTAP_UNNAMED = regex(
-    rf"^\s*{ADDRESS} (?P<shown>\[(?P<module>[^\[\]]+)\+{OFFSET}/0x{HEX}\])"
+    rf"(?<!\w){ADDRESS} (?P<shown>\[(?P<module>[^\[\]]+)\+{OFFSET}/0x{HEX}\])"
 )
 # HAProxy: ` | 0x55d1c0ffe189 [85 c0 75 31]: f+0x3b/0x2e0`, `libc:+0x3c050`
 _HAPROXY = regex(
-    rf"^\s*\| {ADDRESS} \[[0-9a-f ]+\]: (?P<shown>(?:[^\s:+]+:)?"
+    rf"\| {ADDRESS} \[[0-9a-f ]+\]: (?P<shown>(?:[^\s:+]+:)?"
     rf"(?P<symbol>[^\s:+]*)\+(?P<plus>0x{HEX})(?:/0x{HEX})?)\s*$"
 )
 _RIP = regex(rf"(?:RIP|PC is at|pc :|epc *:|ERA:|NIP \[).{{0,64}}?{_KERNEL.pattern}")

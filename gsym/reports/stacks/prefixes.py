@@ -35,8 +35,8 @@ _COUNT = regex(
     r"(?:\[(?=[^\]\d]{0,32}\d)[^\[\]A-Za-z+]{1,32}\] ?"
     r"|(?=[^\s\d]{0,32}\d)[^\sA-Za-z+#`\[(]{1,32}[:>|] ){1,4}"
 )
-_END = regex(r" (?<=[^\s\w] )")  # of a prefix, and of a part of one
-_MOST_ENDS = 8
+_END = regex(r"(?<!\s)\s|\s(?=\S)|[:\]>,|+-](?!:)")  # of a prefix, and of its parts
+_MOST_ENDS = 24
 _ZEROS = str.maketrans("123456789", "0" * 9)
 _LONGEST = 1_024  # characters of a line where prefixes may end
 _NEAR = 2  # lines before a line, and after it
@@ -66,20 +66,21 @@ def shared_prefixes(lines: Sequence[str], at: int) -> tuple[int, Sequence[int]]:
     """Texts that may be prefixes because most lines around a line have them, too.
 
     Returns:
-        The characters of one without letters, after which the text surely begins, and
-        of others, the shortest first: there it begins if it is of a known form.
+        The characters of one without letters, which surely is one, and of others after
+        it, the shortest first: the text begins there if it is of a known form.
     """
     text, shape = _text_and_shape(lines[at][:_LONGEST])
     near = [*lines[max(at - _NEAR, 0) : at], *lines[at + 1 : at + 1 + _NEAR]]
     pairs = [_text_and_shape(each[:_LONGEST]) for each in near]
     pairs = [each for each in pairs if each[0].strip()]
     count = _COUNT.match(text)
+    sure = 0
     if count is not None and _is_usual(count[0], [each for each, _ in pairs]):
-        return count.end(), ()
+        sure = count.end()
     shapes = [each for _, each in pairs]
-    ends = (each.end() for each in islice(_END.finditer(shape), _MOST_ENDS))
+    ends = (each.end() for each in islice(_END.finditer(shape, sure), _MOST_ENDS))
     usual = takewhile(lambda end: _is_usual(shape[:end], shapes), ends)
-    return 0, tuple(usual)
+    return sure, tuple([end - sure for end in usual])
 
 
 @lru_cache(2 * _NEAR + 1)  # lines nearby ask for the same ones

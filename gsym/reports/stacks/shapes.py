@@ -222,7 +222,7 @@ class Shape:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """What its lines may name if it is the same in all, and may be no module."""
+        """Words that may be modules, if all its lines have the same."""
         named = [each for _, part in self.first.parts for each in part.mentions]
         are_same = not any(each.is_sure or _DIGIT.search(each.path) for each in named)
         return tuple([each.path for each in named]) if are_same else ()

@@ -96,7 +96,7 @@ _GUESSES = (
     # The same of PostgreSQL: `postgres: user database [local] SELECT(`.
     ("(", rf"^\s*{_WORD}(?=: [^()]{{1,512}}\([\w.]*\+0x[0-9a-f]{{1,16}}\) \[0x)"),
     # Of a program that is never moved, of a function that is not exported
-    ("[", rf"^\s*{_WORD}(?=\[0x[0-9a-f]{{4,16}}\]\s*$)"),
+    ("[", rf"(?<![\w/\\.]){_WORD}(?=\[0x[0-9a-f]{{4,16}}\]\s*$)"),
     ("(", rf"(?<![\w/\\.]){_WORD}(?=: \S[^()]{{0,512}}(?:\([^()]{{0,512}}\))? \(\+0x)"),
     (
         ":=",
