@@ -53,10 +53,10 @@ static bool are_decimal(const uint8_t *digits, size_t size) {
     return true;
 }
 
-/* Whether numbers are beside a letter: `T` or `Z` of `2026-11-23T08:00:01.5Z`. */
-static bool is_of_time(const uint8_t *text, size_t size, size_t at) {
+/* Whether numbers are beside a letter: of `2026-11-23T08:00:01.5Z`, of `1920x1080`. */
+static bool is_between_numbers(const uint8_t *text, size_t size, size_t at) {
     if (at < 2 || !are_decimal(text + at - 1, 1)) return false;
-    if (text[at] == 'T') {
+    if (text[at] == 'T' || text[at] == 'x') {
         bool are_two = are_decimal(text + at - 2, 2);
         return are_two && size - at > 2 && are_decimal(text + at + 1, 2);
     }
@@ -66,10 +66,10 @@ static bool is_of_time(const uint8_t *text, size_t size, size_t at) {
 /* Whether the digits from `start` to `end` are a number, not a part of a word. */
 static bool is_number(const uint8_t *text, size_t size, size_t start, size_t end) {
     bool has_decimal = false;
-    if (end < size && is_letter_or_digit(text[end]) && !is_of_time(text, size, end))
+    if (end < size && is_letter_or_digit(text[end]) && !is_between_numbers(text, size, end))
         return false;
     if (start > 0 && is_letter_or_digit(text[start - 1]) &&
-        !is_of_time(text, size, start - 1))
+        !is_between_numbers(text, size, start - 1))
         return false;
     for (size_t i = start; i < end; ++i)
         has_decimal |= text[i] <= '9';

@@ -104,8 +104,8 @@ def test_what_is_known_of_a_line_is_right_for_others(several: list[str]) -> None
 
 
 NUMBER = re.compile(
-    r"(?<=0[xX])[0-9a-fA-F]+|((?<!\w)|(?<=\d\dT)(?=\d\d))"
-    r"(\d+|(?=[a-fA-F]*\d)[0-9a-fA-F]{6,})((?!\w)|(?<=\d\d)(?=T\d\d)|(?<=.\d)(?=Z(?!\w)))",
+    r"(?<=0[xX])[0-9a-fA-F]+|((?<!\w)|(?<=\d\d[Tx])(?=\d\d))"
+    r"(\d+|(?=[a-fA-F]*\d)[0-9a-fA-F]{6,})((?!\w)|(?<=\d\d)(?=[Tx]\d\d)|(?<=.\d)(?=Z(?!\w)))",
     re.ASCII,
 )
 
@@ -138,6 +138,7 @@ def test_only_digits_of_numbers_are_masked(text: str) -> None:
         ("abcde1\nabcde1", "eeeeee\neeeeee"),
         ("app-1 lib-1 app-2 3 3", "app-1 lib-1 app-a a a"),
         ("2026-11-23T08:00:01.25Z", "aaaa-aa-aaTaa:aa:aa.aaZ"),
+        ("1920x1080 00x12 10x0x12", "aaaaxaaaa aaxaa 10xaxaa"),
         (
             "11T 1Ta aT1 T11 _1T1 11Tx 1Z1 Z1 1Za",
             "11T 1Ta aT1 T11 _1T1 11Tx 1Z1 Z1 1Za",

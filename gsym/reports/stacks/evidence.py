@@ -188,10 +188,10 @@ class Line:
         """The path that it has, if it has nothing else."""
         if self._like is not None and not self._like.only_module:
             return ""
-        text = self.text.strip()
-        if OF_PATHS.isdisjoint(text):
+        text, parts = self.text.rstrip(), self.parts
+        if OF_PATHS.isdisjoint(text) or len(parts) > 1:
             return ""
-        found = tokens(text)
+        found = parts[0][1] if parts else tokens(text)
         mentions = found.mentions
         is_only = len(mentions) == 1 and not (found.numbers or found.offsets)
         is_only = is_only and mentions[0].is_sure and mentions[0].end == len(text)
