@@ -477,7 +477,7 @@ class LineReader:
             is_near = after is None or after.is_numbers
             if is_near and all(its_shape.first.is_numbers for _, its_shape in before):
                 return None, ()
-        if line.is_plain(self._around) or not shape.first.parts:
+        if line.is_plain(self._around) or not shape.has_numbers:
             return None, ()
         found = self._repeated.meaning(lines[at], shape, usual)
         shape.is_alike = shape.may_be_alike()

@@ -233,6 +233,12 @@ class Shape:
         return not self.is_definition and BARE.search(self.first.text) is not None
 
     @cached_property
+    def has_numbers(self) -> bool:
+        """Whether it has a number that may be an address, or a range of them."""
+        parts = [part for _, part in self.first.parts]
+        return any(each.numbers or each.offsets or each.has_range for each in parts)
+
+    @cached_property
     def is_between(self) -> bool:
         """Whether it may be among the frames of a stack."""
         return any(each.match(self.first.text) for each in BETWEEN)
