@@ -4,7 +4,6 @@
 # Guess: a linker that removes bytes of a function makes its symbol smaller, as GNU ld does for AVR.
 # Seen: the values of the symbols move, st_size stays. A call by a constant in the text becomes a
 #   BSR, the load and the constant go, 8 bytes, and `first` still has 20: it covers `second` whole.
-#   DW_AT_high_pc of GCC 12 with -mrelax runs into the next function as well.
 # Versions: binutils-sh4-linux-gnu 2.40-2, binutils-avr 2.26.20160125+Atmel3.6.2-4 (Debian 12).
 # Source: seen.
 set -euo pipefail
