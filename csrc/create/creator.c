@@ -253,7 +253,8 @@ static void count_record(gsym_creator *creator, const creator_record *record) {
 gsym_status creator_expect(gsym_creator *creator, size_t count, gsym_error *error) {
     record_list *list = &creator->records;
     if (!LIST_RESERVE(*list, count)) return gsym_fail_memory(error);
-    pages_enlarge(list->items + list->count, count * sizeof *list->items);
+    if (count > 0)
+        pages_enlarge(list->items + list->count, count * sizeof *list->items);
     return GSYM_OK;
 }
 

@@ -61,8 +61,9 @@ gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
     unsigned bits = count < FEW_KEYS ? FEW_KEYS_DIGIT_BITS : DIGIT_BITS;
     uint64_t differing = 0; /* the bits in which any address differs from the first one */
     record_key *room = calloc(2 * count, sizeof *room);
-    record_key *keys = room, *spare = room + count;
+    record_key *keys = room, *spare;
     if (room == NULL) return gsym_fail_memory(error);
+    spare = room + count;
     pages_enlarge(room, 2 * count * sizeof *room);
     for (size_t i = 0; i < count; ++i) {
         const creator_record *record = &records->items[i];
