@@ -90,15 +90,17 @@ class PartialConversion:
             None where neither a function nor a symbol is at any of them.
         """
         places = {*addresses}
+        asked = ffi.new("uint64_t[]", addresses)
+        column = memoryview(ffi.buffer(asked)).cast("Q")
         while True:
-            data = self._convert(addresses, chosen)
+            data = self._convert(asked, chosen)
             if data is None:
                 return None
             # A symbol in the middle of a function does not answer what follows it; the
             # unit of that function may have no code at the addresses themselves.
             with Reader(data) as reader:
                 ranges_of = reader.mapped.function_ranges
-                answers = reader.lookup_many(addresses, misses=False)
+                answers = reader.lookup_many(column, misses=False)
                 for at in {*answers.function_index}:
                     places |= {each.start for each in ranges_of(at)}
             wider = self.units_at(sorted(places))
@@ -106,16 +108,12 @@ class PartialConversion:
                 return data
             chosen = wider
 
-    def _convert(self, addresses: Sequence[int], chosen: UnitSelection) -> bytes | None:
+    def _convert(self, asked: Any, chosen: UnitSelection) -> bytes | None:
         output, job = self._job(1 if chosen.size < _BYTES_FOR_THREADS else None)
         job.select(self._index, chosen.units)
         error = new_error()
-        asked = ffi.new("uint64_t[]", addresses)
-        check(
-            lib.gsym_creator_ask(output.creator, asked, len(addresses), error),
-            error,
-            self._binary.path,
-        )
+        status = lib.gsym_creator_ask(output.creator, asked, len(asked), error)
+        check(status, error, self._binary.path)
         job.convert_units()
         job.add_symbols()
         try:

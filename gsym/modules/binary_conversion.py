@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from _thread import get_ident
-from tempfile import TemporaryDirectory
 
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.job import convert_file
 from gsym.conversion.options import ConvertOptions
 from gsym.errors import EmptyError, GsymError
+from gsym.lazy import tempfile
 from gsym.modules.binary_lookup import BinarySearch, FoundGsym
 from gsym.modules.binary_reader import open_binary
 from gsym.modules.conversion_cache import CachePlace, collect_cache, is_writable
@@ -100,7 +100,7 @@ def _convert(
                 raise
             reason = f"the conversion of {path} is not kept"
             full = (f"{place.folder}: {error.strerror}, so {reason}",)
-    with TemporaryDirectory(prefix="gsym-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="gsym-") as temporary:
         output = os.path.join(temporary, "out" + _SUFFIX)
         report = _make(file, output, search, debug_info)
         if report is None:

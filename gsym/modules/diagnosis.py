@@ -7,7 +7,6 @@ where the rest was looked for.
 from __future__ import annotations
 
 import os
-from tempfile import TemporaryDirectory
 
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
@@ -16,6 +15,7 @@ from gsym.conversion.inputs import INPUTS
 from gsym.conversion.job import convert_file
 from gsym.engine.native import lib
 from gsym.errors import EmptyError, GsymError
+from gsym.lazy import tempfile
 from gsym.modules.binary_lookup import (
     EMBEDDED_SECTIONS,
     BinarySearch,
@@ -155,7 +155,7 @@ def _converted(
 ) -> Diagnosis:
     """Add what the report of a conversion says."""
     options = search._replace(index=False)
-    with TemporaryDirectory(prefix="gsym-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
         output = os.path.join(folder, "out.gsym")
         try:
             report = convert_file(source, output, options, debug_info=debug_info)
@@ -180,7 +180,7 @@ def _lookup_search(search: ConvertOptions) -> BinarySearch:
 
 def _looked_up(found: Diagnosis, search: ConvertOptions) -> Diagnosis:
     """Add what a GSYM file in the binary, beside it or in the store has."""
-    with TemporaryDirectory(prefix="gsym-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
         chosen = _lookup_search(search)._replace(cache=folder)
         try:
             gsym = find_gsym(found.path, chosen)
