@@ -39,7 +39,10 @@ static bool read_name(const char *name, question *asked) {
 }
 
 static bool answer(char **words, size_t count, const printed_texts *texts) {
-    question asked = {.words = words, .form = ADDRESS_HEX, .style = GSYM_STYLE_ADDR2LINE};
+    question asked = {.words = words,
+                      .form = ADDRESS_HEX,
+                      .style = GSYM_STYLE_ADDR2LINE,
+                      .takes_programs = true};
     if (getenv("POSIXLY_CORRECT") != NULL) return false;
     for (size_t i = 0; i < count; ++i) {
         bool takes_next = false;

@@ -22,7 +22,8 @@ static bool look_up(char **words, size_t count, gsym_text *text) {
                       .form = ADDRESS_NM,
                       .style = GSYM_STYLE_LOOKUP,
                       .format_flags = GSYM_FORMAT_DEMANGLED | GSYM_FORMAT_PRINTABLE,
-                      .explains_misses = true};
+                      .explains_misses = true,
+                      .takes_programs = true};
     for (size_t i = 0; i < count; ++i) {
         if (words[i][0] == '-') {
             if (!read_option(words[i], &asked)) return false;

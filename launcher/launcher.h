@@ -27,7 +27,7 @@ typedef bool (*answer_words)(char **words, size_t count, const printed_texts *te
  * status. */
 int launch(const char *program, answer_words answer, int argc, char **argv);
 
-/* ---- lookups in one GSYM file */
+/* ---- lookups in one file */
 
 /* The addresses that a command takes. */
 typedef enum address_form {
@@ -37,7 +37,7 @@ typedef enum address_form {
 } address_form;
 
 typedef struct question {
-    const char *path;      /* of the GSYM file; NULL: not known yet */
+    const char *path;      /* of the file; NULL: not known yet */
     char **words;          /* the addresses */
     size_t count;
     address_form form;
@@ -45,6 +45,7 @@ typedef struct question {
     uint32_t style_flags;  /* gsym_style_flags */
     uint32_t format_flags; /* gsym_format_flags */
     bool explains_misses;  /* the command says more if an address has no answer */
+    bool takes_programs;   /* the path may be that of a program without a GSYM file */
 } question;
 
 /* Note an address. It overwrites one of the words that have been read. */
@@ -65,6 +66,9 @@ typedef struct program_conversion {
 /* Convert a program that has all that belongs to it inside. False for any other, and after
  * an error: the output is as before. */
 bool convert_program(const program_conversion *wanted);
+
+/* Convert a small program without a GSYM file of its own in memory. NULL for any other. */
+gsym_image *convert_for_lookups(const char *path);
 
 /* Whether a terminal shows a text as it is. */
 bool is_plain(const char *bytes, size_t size);

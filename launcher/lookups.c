@@ -1,4 +1,4 @@
-/* lookups.c - answer addresses from a GSYM file, in the style of a command. */
+/* lookups.c - answer addresses from a file, in the style of a command. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "launcher.h"
 
@@ -16,8 +16,9 @@ enum {
 
 /* ---- the file ------------------------------------------------------------------------ */
 
-/* Open a file that is nothing but a GSYM file; NULL for all others. It stays open. */
-static gsym_image *open_image(const char *path, bool reads_pages) {
+/* Open a file that is nothing but a GSYM file, or the one made of a program; NULL for all
+ * others. It stays open. */
+static gsym_image *open_image(const char *path, bool reads_pages, bool takes_programs) {
     struct stat status;
     const uint8_t *bytes;
     size_t size;
@@ -35,6 +36,10 @@ static gsym_image *open_image(const char *path, bool reads_pages) {
     if (bytes == MAP_FAILED) return NULL;
     close(descriptor);
     if (reads_pages) madvise((void *)(uintptr_t)bytes, size, MADV_RANDOM);
+    if (takes_programs && memcmp(bytes, "\x7f""ELF", 4) == 0) {
+        munmap((void *)(uintptr_t)bytes, size);
+        return convert_for_lookups(path);
+    }
     if (memcmp(bytes, "GSYM", 4) != 0 && memcmp(bytes, "MYSG", 4) != 0) return NULL;
     return gsym_image_open(bytes, size, &image, &error) == GSYM_OK ? image : NULL;
 }
@@ -174,6 +179,6 @@ bool answer_question(const question *asked, gsym_text *text) {
     for (size_t i = 0; i < asked->count && at != NULL; ++i)
         at = put_address(at, asked->words[i], asked->form);
     if (at == NULL) return false;
-    image = open_image(asked->path, asked->count <= FEW_ADDRESSES);
+    image = open_image(asked->path, asked->count <= FEW_ADDRESSES, asked->takes_programs);
     return image != NULL && answer_image(asked, image, lines, (size_t)(at - lines), text);
 }

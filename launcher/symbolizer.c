@@ -45,7 +45,8 @@ static bool answer(char **words, size_t count, const printed_texts *texts) {
         .form = ADDRESS_LLVM,
         .style = GSYM_STYLE_SYMBOLIZER,
         .style_flags = GSYM_STYLE_FUNCTIONS | GSYM_STYLE_INLINES | GSYM_STYLE_OUTER_NAME,
-        .format_flags = GSYM_FORMAT_DEMANGLED};
+        .format_flags = GSYM_FORMAT_DEMANGLED,
+        .takes_programs = true};
     if (getenv("LLVM_SYMBOLIZER_OPTS") != NULL) return false;
     for (size_t i = 0; i < count; ++i) {
         const char *file = value_after(words[i], "--obj=");

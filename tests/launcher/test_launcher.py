@@ -495,13 +495,15 @@ CONVERTED = """
 -g -O2 -shared -fPIC
 -g -O2 -flto
 """
-# Those that it leaves to Python.
-UNCONVERTED = """
+# Those that it leaves to Python: of a different form, or without a build id.
+OTHER_PROGRAMS = """
 -O2
 -g -O2 -s
 -g -O2 -c
 -g -O2 -gz
 -g -O2 -gsplit-dwarf
+"""
+WITHOUT_ID = """
 -g -O2 -Wl,--build-id=none
 -g -O2 -Wl,--build-id=md5
 """
@@ -551,7 +553,7 @@ def test_conversions_are_those_of_the_command_in_python(
         assert names_in(source) == {"app", "app.cc"}
 
 
-@pytest.mark.parametrize("options", lines_of(UNCONVERTED))
+@pytest.mark.parametrize("options", [*lines_of(OTHER_PROGRAMS), *lines_of(WITHOUT_ID)])
 def test_other_conversions_are_left_to_python(
     source: Path, left: Path, options: str
 ) -> None:
@@ -602,6 +604,63 @@ def test_a_conversion_is_left_to_python_where_it_would_say_more(
     # Without inlined calls, a file that has them may be better.
     assert launched(["gsym", "convert", "app"], source, left)[2] == 0
     assert launched(["gsym", "convert", "app"], source, left)[2] == LEFT
+
+
+def _commands_with(addresses: list[str]) -> Iterator[list[str]]:
+    for command in ("gsym lookup app", "gsym lookup --oneline --no-demangle app"):
+        yield [*command.split(), *addresses]
+    for command in ("-fie app", "-apsCe app"):
+        yield ["gsym-addr2line", *command.split(), *addresses, "0"]
+    for command in ("--obj=app", "--verbose --no-demangle -e app"):
+        yield ["gsym-symbolizer", *command.split(), *addresses, "0"]
+
+
+@pytest.mark.parametrize("options", [*lines_of(CONVERTED), *lines_of(WITHOUT_ID)])
+def test_lookups_in_a_program_are_those_of_the_command_in_python(
+    source: Path, left: Path, options: str
+) -> None:
+    _compile(source, options)
+    gsym.convert(source / "app", source / "app.gsym")
+    with gsym.open(source / "app.gsym") as reader:
+        starts = [each.start for each in reader.functions() if each.line_table]
+    (source / "app.gsym").unlink()
+    commands = [*_commands_with([hex(each + 1) for each in starts])]
+    for words, expected in zip(commands, run_all(commands, source), strict=True):
+        assert launched(words, source, left, HOME=str(source)) == expected, words
+
+
+def test_lookups_in_other_programs_are_left_to_python(source: Path, left: Path) -> None:
+    words = ["gsym-addr2line", "-e", "app", "0"]
+    for options in lines_of(OTHER_PROGRAMS):
+        _compile(source, options)
+        assert launched(words, source, left, HOME=str(source))[2] == LEFT, options
+
+
+def test_a_lookup_in_a_program_is_left_to_python_where_another_file_may_be_used(
+    source: Path, left: Path
+) -> None:
+    _compile(source, "-g")
+    words = ["gsym-addr2line", "-e", "app", "0"]
+    for folder in ("old", "data/gsym/store", "home/.local/share/gsym/store"):
+        (source / folder).mkdir(parents=True)
+    home = {"HOME": str(source)}
+
+    def is_left(**variables: str) -> bool:
+        return launched(words, source, left, **variables)[2] == LEFT
+
+    assert not is_left(**home)
+    assert not is_left(**home, GSYM_STORE="none", XDG_DATA_HOME="data")
+    assert is_left()
+    assert is_left(HOME=f"{source}/home")
+    assert is_left(**home, XDG_DATA_HOME="data")
+    assert is_left(**home, GSYM_STORE="old")
+    assert is_left(HOME="x" * 4096)
+    (source / "link").symlink_to("app")
+    assert launched(["gsym", "lookup", "link", "0"], source, left, **home)[2] == LEFT
+    for name in ("app.gsym", "app.gsym.x86_64", "app.gsym.arm64"):
+        (source / name).write_bytes(b"")
+        assert is_left(**home), name
+        (source / name).unlink()
 
 
 def test_an_output_replaces_the_file_that_a_link_names(
