@@ -700,10 +700,10 @@ def _damage(source: Path) -> Iterator[int]:
 
 
 @pytest.mark.hostile
-def test_damaged_programs_are_converted_as_by_python_or_left_to_it(
+def test_damaged_programs_are_converted_and_read_as_by_python_or_left_to_it(
     source: Path, left: Path
 ) -> None:
-    warned, converted = 0, []
+    warned, converted, read = 0, [], []
     for number in _damage(source):
         words = ["gsym", "convert", f"app{number}"]
         (source / "app").rename(source / words[-1])
@@ -714,6 +714,13 @@ def test_damaged_programs_are_converted_as_by_python_or_left_to_it(
         if found[2] == 0:
             converted.append((words, output, _outcome(found, output, source)))
         assert not output.exists()
+        words = ["gsym-addr2line", "-afie", words[-1], *map(hex, range(4096, 4896, 8))]
+        found = launched(words, source, left, HOME=str(source))
+        if found[2] != LEFT:
+            read.append((words, found))
+    expected = run_all([words for words, _ in read], source)
+    assert [each for _, each in read] == expected
+    assert len(read) > DAMAGED_PROGRAMS // 2
     expected = run_all([words for words, *_ in converted], source)
     for (words, output, ours), each in zip(converted, expected, strict=True):
         assert ours == _outcome(each, output, source), words
