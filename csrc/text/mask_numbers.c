@@ -1,10 +1,11 @@
-/* mask_numbers.c - write a text in which all numbers of a kind are equal. */
+/* mask_numbers.c - write a text in which all numbers of a kind are equal, and all names. */
 #include "base/digits.h"
 
 enum {
     MIN_HEX = 6,    /* digits of a number without 0x that is not decimal */
     MOST_WORDS = 8, /* of a line that are compared with each other */
-    MASK = 0xf8     /* from here on no byte is a part of a text */
+    MASK = 0xf8,    /* from here on no byte is a part of a text */
+    MASK_OF_NAME = 0xff
 };
 
 static bool is_letter_or_digit(uint8_t byte) {
@@ -82,6 +83,34 @@ static bool is_part_of_word(const uint8_t *text, size_t start) {
     return text[start] > '9' || before == '.' || before == '-' || before == '+';
 }
 
+static bool is_any_of(uint8_t byte, const char *bytes) {
+    return byte != 0 && strchr(bytes, byte) != NULL;
+}
+
+/* Return the end of the identifier at `start`, which may have scopes: `std::terminate`; or
+ * `start` unless it can be nothing but the name of a function. No word of a language has an
+ * underscore, a capital within it or a scope, and no constant is without small letters. */
+static size_t name_end(const uint8_t *text, size_t size, size_t start) {
+    bool is_name = false, has_letter = false;
+    size_t at = start;
+    for (; at < size && (is_letter_or_digit(text[at]) || text[at] == ':'); ++at) {
+        if (text[at] >= 0x80) return start;
+        if (text[at] == ':') {
+            if (at == start || size - at < 3 || text[at + 1] != ':') return start;
+            if (digit_value(text[at + 2]) < 10 || !is_letter_or_digit(text[at + 2]))
+                return start;
+            ++at;
+        }
+        has_letter |= text[at] >= 'g' && text[at] != 'x';
+        is_name |= text[at] == '_' || text[at] == ':' ||
+                   (at > start && text[at] <= 'Z' && text[at] > '9' && text[at - 1] >= 'a');
+    }
+    if (!is_name || !has_letter) return start;
+    if (start > 0 && is_any_of(text[start - 1], "./\\-@~$!`%\"'=&?#+:")) return start;
+    if (size - at > 1 && text[at] == '+' && text[at + 1] == '0') return at;
+    return at < size && is_any_of(text[at], "./\\-@~$!`%\"'=&?#+") ? start : at;
+}
+
 void gsym_text_mask_numbers(const char *bytes, size_t size, uint8_t *masked_ret) {
     const uint8_t *text = (const uint8_t *)bytes;
     line_words words = {.count = 0};
@@ -91,6 +120,16 @@ void gsym_text_mask_numbers(const char *bytes, size_t size, uint8_t *masked_ret)
         size_t start = at;
         uint8_t mask;
         bool is_marked;
+        if (text[at] >= 'A') {
+            bool is_start = at == 0 || !is_letter_or_digit(text[at - 1]);
+            size_t end = is_start ? name_end(text, size, at) : at;
+            if (end > at && !is_repeated(&words, text, masked_ret, at, end - at))
+                memset(masked_ret + at, MASK_OF_NAME, end - at);
+            if (end > at) {
+                at = end;
+                continue;
+            }
+        }
         if (digit_value(text[at]) == NO_DIGIT) {
             if (text[at++] == '\n') words.count = 0;
             continue;

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from functools import lru_cache
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, repeat
+from operator import itemgetter
 
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.model import UINT64_END, base_name, valid_text
@@ -196,22 +197,35 @@ _new = tuple.__new__
 
 
 class Reading(NamedTuple):
-    """A frame that a part of some lines may be, and which of their numbers it has.
+    """A frame that a part of some lines may be, and what of it is in each line.
 
     Attributes:
         frame: The frame that it is in one of the lines.
         address: Index of its address among the numbers of a line; -1: that of *frame*.
         plus: Likewise of the bytes from the start of its function.
+        size: Likewise of the size of that.
+        name: Where in each line its function is; None: that of *frame*.
     """
 
     frame: StackFrame
     address: int = -1
     plus: int = -1
+    size: int = -1
+    name: tuple[int, int] | None = None
 
-    def of(self, values: Sequence[int]) -> StackFrame:
-        """The frame in a line that has these numbers."""
-        frame, address, plus = self
+    @property
+    def differs(self) -> bool:
+        """Whether more than the address differs from line to line."""
+        return self.plus >= 0 or self.size >= 0 or self.name is not None
+
+    def of(self, values: Sequence[int], text: str = "") -> StackFrame:
+        """The frame in a line that has these numbers and this text."""
+        frame, address, plus, size, name = self
         fields = [*frame]
+        if name is not None:
+            fields[5] = text[name[0] : name[1]]
+        if size >= 0:
+            fields[10] = values[size]
         if address >= 0:
             fields[2] = values[address]
         if plus >= 0:
@@ -223,8 +237,8 @@ class Reading(NamedTuple):
         frame = self.frame._replace(
             is_guess=True, is_return=False, may_be_exact=False, may_return=False
         )
-        address, plus = (each + before if each >= 0 else -1 for each in self[1:])
-        return Reading(frame, address, plus)
+        places = (each + before if each >= 0 else -1 for each in self[1:4])
+        return _new(Reading, (frame, *places, self.name))
 
 
 class LinePattern:
@@ -260,7 +274,7 @@ class LinePattern:
         """The frames of a line with these numbers, each with its other readings."""
         found: list[StackFrame] = []
         for span, readings in zip(self.spans, self.readings, strict=True):
-            frame, *others = (each.of(values) for each in readings)
+            frame, *others = (each.of(values, text) for each in readings)
             shown = text[slice(*span)]
             found.append(frame._replace(text=shown, others=tuple(others)))
         return found
@@ -299,9 +313,29 @@ class AlikeLines(NamedTuple):
             return array("Q", [reading.frame.address]) * len(self.numbers)
         return self.column(reading.address)
 
+    def kinds(self, reading: Reading) -> tuple[list[StackFrame], array[int]]:
+        """The frames that a reading is, without addresses, and that of each line."""
+        frame, _, plus, size, name = reading
+        if not reading.differs:
+            return [frame], array("I", bytes(4 * len(self.numbers)))
+        texts = self.texts
+        rows = zip(
+            [frame.symbol] * len(texts) if name is None else map(_at(name), texts),
+            repeat(frame.plus) if plus < 0 else self.column(plus),
+            repeat(frame.function_size) if size < 0 else self.column(size),
+            strict=False,
+        )
+        number_of: dict[tuple[str, int | None, int | None], int] = {}
+        kinds = array("I", [number_of.setdefault(row, len(number_of)) for row in rows])
+        known = [
+            frame._replace(symbol=symbol, plus=plus, function_size=size)
+            for symbol, plus, size in number_of
+        ]
+        return known, kinds
+
     def frames(self, reading: Reading) -> Iterator[StackFrame]:
         """The frame that a reading is in each line."""
-        return map(reading.of, map(self.report.values_of, self.numbers))
+        return map(reading.of, map(self.report.values_of, self.numbers), self.texts)
 
 
 class FrameLines:
@@ -383,6 +417,10 @@ class FrameLines:
             begin, end = end, end + counts[number]
             found.append(AlikeLines(pattern, order[begin:end], self))
         return found
+
+
+def _at(place: tuple[int, int]) -> Callable[[str], str]:
+    return itemgetter(slice(*place))
 
 
 def ordered(keys: array[int]) -> array[int]:

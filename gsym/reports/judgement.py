@@ -227,10 +227,12 @@ class Judge:
             self._add(alike, _Right(start, end, reading))
             return
         readings = [each for several in pattern.readings for each in several]
-        if count > 1 and any(each.frame.base == "symbol" for each in readings):
-            # The functions of this name differ. One line at a time: there are many.
-            for at in range(count):
+        named = [each for each in readings if each.frame.base == "symbol"]
+        if count > 1 and (several := self._of_several(alike, named)):
+            for at in several:  # as many functions have the name
                 self.add(alike.only([at]))
+            if rest := [at for at in range(count) if at not in several]:
+                self.add(alike.only(rest))
             return
         columns = [*self._columns(alike)]
         groups = [*_groups(alike, columns)]
@@ -263,22 +265,23 @@ class Judge:
         frames.links.extend(links)
         frames.places.extend(places)
 
+    def _of_several(self, alike: AlikeLines, named: Iterable[Reading]) -> set[int]:
+        """Lines that name a function of which a module has several."""
+        found: set[int] = set()
+        for reading in named:
+            module = self._module_of(reading)
+            if module is not None and module.places is not None:
+                starts = map(module.places.named_addresses, alike.frames(reading))
+                found.update(at for at, each in enumerate(starts) if len(each) > 1)
+        return found
+
     def _kinds(self, right: _Right, alike: AlikeLines) -> array[int]:
         """The kind of the frame that a reading is in each line."""
-        frames, reading = self.frames, right.reading
-        first, frame, count = len(frames.known), reading.frame, len(alike.numbers)
-        if reading.plus < 0:
-            known, kinds = [frame], array("I", [first]) * count
-        else:
-            pluses = alike.column(reading.plus)
-            number_of = {
-                plus: at for at, plus in enumerate(dict.fromkeys(pluses), first)
-            }
-            known = [frame._replace(plus=plus) for plus in number_of]
-            kinds = array("I", map(number_of.__getitem__, pluses))
+        frames, first = self.frames, len(self.frames.known)
+        known, kinds = alike.kinds(right.reading)
         frames.known += known
         frames.spans += [(right.start, right.end)] * len(known)
-        return kinds
+        return array("I", [each + first for each in kinds])
 
     def _columns(self, alike: AlikeLines) -> Iterator[_Column]:
         for number, readings in enumerate(alike.pattern.readings):
@@ -290,11 +293,8 @@ class Judge:
                 place = _Place(at, name, module.reader.uuid or name, 0, 0)
                 links = _links(reading, alike, places)
                 found = places.places(links)
-                pluses: Sequence[int] = [frame.plus or 0] * len(links)
-                if reading.plus >= 0:
-                    pluses = alike.column(reading.plus)
-                scores = _scores(frame, links, pluses, found, places)
-                if frame.base != "symbol":
+                scores = _scores(alike, reading, links, found, places)
+                if frame.base != "symbol" or len(alike.numbers) > 1:
                     yield _Column(number, place, links, found, scores)
                     continue
                 for nth, score in enumerate(scores):  # a function of the name for each
@@ -350,41 +350,44 @@ def _links(reading: Reading, alike: AlikeLines, places: LinkAddresses) -> array[
     """The link-time address of a reading in each line, or all of a name in the only."""
     if reading.frame.base != "symbol":
         return _addresses(reading, alike, places)
-    (frame,) = alike.frames(reading)
-    return links_of(places.named_addresses(frame))
+    found = [*map(places.named_addresses, alike.frames(reading))]
+    if len(found) > 1:
+        return links_of(each[0] if each else None for each in found)
+    return links_of(found[0])
 
 
 def _addresses(
     reading: Reading, alike: AlikeLines, places: LinkAddresses
 ) -> array[int]:
     """The link-time address of a reading, for each line."""
-    if reading.plus < 0 or reading.frame.base == "image":
+    if not reading.differs or reading.frame.base == "image":
         return places.addresses_of(reading.frame, alike.addresses(reading))
     return links_of(map(places.address, alike.frames(reading)))
 
 
 def _scores(
-    frame: StackFrame,
+    alike: AlikeLines,
+    reading: Reading,
     links: array[int],
-    pluses: Sequence[int],
     found: array[int],
     places: LinkAddresses,
 ) -> list[int | None]:
     """The scores of readings; None for those without a function."""
+    frame = reading.frame
     is_named = frame.base == "symbol"
     score = (not frame.is_guess) * _IS_EXPLICIT + is_named * _NAMES_IT
     scores = [*map(_OF_PLACE[score].get, found)]
-    if frame.plus is not None and not frame.symbol:
-        rows = zip(links, pluses, scores, strict=True)
-        for at, (link, plus, known) in enumerate(rows):
-            if known is not None:
-                is_start = places.starts_function(link - plus)
-                scores[at] = known + (_NAMES_IT if is_start else _NAMES_OTHER)
-    if frame.symbol and not is_named:
-        of_name = {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}
-        for at, (link, known) in enumerate(zip(links, scores, strict=True)):
-            if known is not None:
-                scores[at] = known + of_name[places.is_in(frame.symbol, link)]
+    kinds, numbers = alike.kinds(reading)
+    of_name = {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}
+    of_start = {True: _NAMES_IT, False: _NAMES_OTHER}
+    is_judged = not is_named if frame.symbol else frame.plus is not None
+    rows = enumerate(zip(links, numbers, scores, strict=True))
+    for at, (link, number, known) in rows if is_judged else ():
+        symbol, plus = kinds[number][5:7]
+        if known is not None and symbol and not is_named:
+            scores[at] = known + of_name[places.is_in(symbol, link)]
+        elif known is not None and not symbol and plus is not None:
+            scores[at] = known + of_start[places.starts_function(link - plus)]
     return scores
 
 

@@ -664,11 +664,9 @@ def _kinds(
     for alike in lines:
         for reading in chain.from_iterable(alike.pattern.readings):
             kinds = found.setdefault(reading.frame.module, [])
-            if reading.plus < 0:
-                kinds.append((reading.frame, alike.addresses(reading)))
-                continue
-            by_plus: dict[int | None, tuple[StackFrame, list[int]]] = {}
-            for frame in alike.frames(reading):
-                by_plus.setdefault(frame.plus, (frame, []))[1].append(frame.address)
-            kinds += by_plus.values()
+            frames, numbers = alike.kinds(reading)
+            of_kind: list[list[int]] = [[] for _ in frames]
+            for number, address in zip(numbers, alike.addresses(reading), strict=True):
+                of_kind[number].append(address)
+            kinds += zip(frames, of_kind, strict=True)
     return found

@@ -36,6 +36,13 @@ PAIRS = (
     ("pc 0x5551 of lib-1 in lib-1", "pc 0x5551 of lib-1 in lib-2"),
     ("  $00000000004010C3  ACT", "  $00000000004010cC  ACT"),
     ("0x12340 (cafe12) from cafe12", "0x12340 (cafe12) from beef34"),
+    ("a_leaf+0x12/0x34 [a_mod]", "a_root+0x12/0x34 [b_mod]"),
+    ("a_leaf+0x12 in a_leaf", "a_root+0x12 in b_leaf"),
+    ("\ta_leaf+0x12 (/opt/app)", "\tb_root+0x12 (/opt/cpp)"),
+    ("./app(a_leaf+0x12) [0x5551]", "./app(b_root+0x12) [0x5551]"),
+    ("0x5551 in ns::leaf (./app+0x1)", "0x5551 in ns::root (./app+0x1)"),
+    ("a_name: 0x5551 in app", "b_name: 0x5551 in app"),
+    ("app!a_leaf+0x12", "app!b_root+0x12"),
 )
 
 
@@ -75,7 +82,14 @@ LINES = (
     "%s 000000d5`1f2ff6b8 00007ff6`1a2b1120     app!f+0x%s",
     "[0x%s] *Foo +%s in ./app",
     "\t/src/a.go:%d +0x%s fp=0xc000 sp=0xc000 pc=0x%s",
+    "[<0>] %n+0x%s/0x%s [nf_tables]",
+    "\t  0x%s %n+0x%s (/opt/app)",
+    "#1 0x%s in %n (app+0x%s)",
+    "    @     0x%s %n",
+    "%n: ./app(%n+0x%s) [0x%s]",
+    "at app!%n+0x%s of %n",
 )
+NAMES = st.sampled_from(["a_leaf", "b_leaf", "a_2fff", "std::f", "isLeaf", "a_if01"])
 DIGITS = st.text("0123456789abcdefABCDEF", min_size=1, max_size=17) | st.sampled_from(
     ["cafe12", "beef34", "12", "55d1c0ffe000", "0000", "DEAD1234", "7", "1"]
 )
@@ -85,9 +99,11 @@ DIGITS = st.text("0123456789abcdefABCDEF", min_size=1, max_size=17) | st.sampled
 def lines(draw: st.DrawFn) -> list[str]:
     """Several lines of one template."""
     template = draw(st.sampled_from(LINES)).replace("%d", "%s")
-    values = st.tuples(*[DIGITS] * template.count("%s"))
-    rows = st.lists(values, min_size=2, max_size=4)
-    return [f"{template % row}\n" for row in draw(rows)]
+    kinds = [
+        NAMES if each == "%n" else DIGITS for each in re.findall("%[ns]", template)
+    ]
+    rows = st.lists(st.tuples(*kinds), min_size=2, max_size=4)
+    return [f"{template.replace('%n', '%s') % row}\n" for row in draw(rows)]
 
 
 def each_alone(_: LineKeys, several: Sequence[str], _longest: int) -> list[int]:
@@ -118,12 +134,18 @@ def masked(text: str) -> bytes:
     return bytes(found)
 
 
-TEXTS = st.text(st.sampled_from("0x1a9AFgTZ_ .-+\n"), max_size=60)
+NAME = re.compile(
+    r"(?<![\w./\\\-@~$!`%\"'=&?#+:])(?=\w*(_|[a-z][A-Z]|::\w))(?=[\w:]*[g-wyz])"
+    r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*(?=\+0|(?![\w./\\\-@~$!`%\"'=&?#+:]))",
+    re.ASCII,
+)
+TEXTS = st.text(st.sampled_from("0x1a9AFgTZ_ .-+:\n"), max_size=60)
 
 
 @given(TEXTS)
-def test_only_digits_of_numbers_are_masked(text: str) -> None:
-    inside = {at for found in NUMBER.finditer(text) for at in range(*found.span())}
+def test_only_digits_of_numbers_and_names_are_masked(text: str) -> None:
+    found = (*NUMBER.finditer(text), *NAME.finditer(text))
+    inside = {at for each in found for at in range(*each.span())}
     for at, (each, byte) in enumerate(zip(text, masked(text), strict=True)):
         assert byte == ord(each) or (at in inside and byte >= 0xF8)
 
@@ -143,10 +165,19 @@ def test_only_digits_of_numbers_are_masked(text: str) -> None:
             "11T 1Ta aT1 T11 _1T1 11Tx 1Z1 Z1 1Za",
             "11T 1Ta aT1 T11 _1T1 11Tx 1Z1 Z1 1Za",
         ),
+        ("do_exit+0x1/0x2 isLeaf std::f", "nnnnnnn+0xa/0xa nnnnnn nnnnnn"),
+        ("do_exit do_idle do_exit", "do_exit nnnnnnn do_exit"),
+        ("schedule dead_beef PERF_MAP", "schedule dead_beef PERF_MAP"),
+        (
+            "a/do_exit do_exit.c do_exit: do_exit=",
+            "a/do_exit do_exit.c do_exit: do_exit=",
+        ),
+        ("do_exit+12 'do_exit' pc:do_exit", "do_exit+aa 'do_exit' pc:do_exit"),
     ],
 )
 def test_a_mask_tells_kinds_of_numbers_apart(text: str, masks: str) -> None:
     kinds = {0xF8: "a", 0xF9: "b", 0xFA: "c", 0xFB: "d", 0xFC: "e", 0xFD: "f"}
+    kinds[0xFF] = "n"
     shown = bytes([ord(kinds.get(each, chr(each))) for each in masked(text)])
     assert shown == masks.encode()
 

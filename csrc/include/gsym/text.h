@@ -354,7 +354,8 @@ size_t gsym_text_find_address(const char *text, size_t size, size_t at,
 
 /* ---- lines of reports ---------------------------------------------------------- */
 
-/* Write `size` bytes that are equal for lines which only differ in the values of numbers.
+/* Write `size` bytes that are equal for lines which only differ in the values of numbers,
+ * and in names of functions of one size, whose bytes are 0xff.
  * A byte that UTF-8 does not use replaces each digit of a number. Which one depends on
  * whether the number is decimal, on its case, and whether it begins with a letter, not 0x.
  * Numbers with digits of both cases are kept, as are those in a word that repeats. */

@@ -7,6 +7,8 @@ base or an id, but no address, is a module.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gsym.lazy import regex
 from gsym.memory.regions import Region, Regions
 from gsym.memory.stack_parts import (
@@ -25,7 +27,7 @@ from gsym.reports.stacks.tokens import SOURCE
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from gsym.memory.stack_parts import StackBuilder, StackModule
@@ -244,6 +246,16 @@ def _key(key: str) -> str:
     return key.lower().replace("_", "").replace("-", "")
 
 
+@lru_cache(1024)  # the objects of a document have few sets of keys
+def _keys(kind: re.Pattern[str], keys: tuple[str, ...]) -> Sequence[str]:
+    """Those of some keys that are of a kind."""
+    found = [key for key in keys if kind.fullmatch(_key(key))]
+    if kind is _NAME:
+        best = [key for word in _NAMES_BEST for key in found if word in _key(key)]
+        found = [*filter(None, dict.fromkeys((*best, *found)))]
+    return found
+
+
 def _number(value: Any) -> int | None:
     """A number, given as one or as digits."""
     if type(value) is int:
@@ -263,35 +275,35 @@ class _Fields:
     """The fields of an object that say what it is."""
 
     def __init__(self, item: Mapping[str, Any]) -> None:
-        self._item = {_key(key): value for key, value in item.items()}
+        self._item = item
+        self._keys = tuple(item)
 
     def number(self, kind: re.Pattern[str]) -> int | None:
         """The first number whose key is of a kind."""
-        items = self._item.items()
-        numbers = (_number(value) for key, value in items if kind.fullmatch(key))
-        return next((each for each in numbers if each is not None), None)
+        for key in _keys(kind, self._keys):
+            if (found := _number(self._item[key])) is not None:
+                return found
+        return None
 
     def text(self, kind: re.Pattern[str]) -> str:
         """The first text whose key is of a kind, or ""."""
-        return next(self.texts(kind), "")
+        return next(iter(self.texts(kind)), "")
 
-    def texts(self, kind: re.Pattern[str]) -> Iterator[str]:
+    def texts(self, kind: re.Pattern[str]) -> Sequence[str]:
         """The texts whose keys are of a kind."""
-        values = (each for key, each in self._item.items() if kind.fullmatch(key))
-        texts = (each for each in values if isinstance(each, str) and each)
-        is_id = kind is _CODE_ID
-        return (each for each in texts if not (is_id and _IS_NUMBER.fullmatch(each)))
+        values = [self._item[key] for key in _keys(kind, self._keys)]
+        texts = [each for each in values if isinstance(each, str) and each]
+        if kind is not _CODE_ID:
+            return texts
+        return [each for each in texts if not _IS_NUMBER.fullmatch(each)]
 
     def name(self) -> str:
         """The best name of a module, or ""."""
-        found = {
-            key: value
-            for key, value in self._item.items()
-            if key and _NAME.fullmatch(key) and isinstance(value, str) and value
-            if not SOURCE.search(value)
-        }
-        best = (found[key] for word in _NAMES_BEST for key in found if word in key)
-        return next(best, next(iter(found.values()), ""))
+        for key in _keys(_NAME, self._keys):
+            value = self._item[key]
+            if isinstance(value, str) and value and not SOURCE.search(value):
+                return value
+        return ""
 
     def path(self) -> str:
         """The first text that is nothing but the path of a module, or ""."""
@@ -301,10 +313,7 @@ class _Fields:
     @property
     def is_crashed(self) -> bool:
         """Whether it says that it crashed."""
-        return any(
-            value is True and _CRASHED.fullmatch(key)
-            for key, value in self._item.items()
-        )
+        return any(self._item[key] is True for key in _keys(_CRASHED, self._keys))
 
 
 class _Walk:
@@ -326,14 +335,15 @@ class _Walk:
         for key, heading in _HEADINGS if self._is_apple else ():
             if isinstance(report.get(key), str):
                 self._stack.add_text(f"{heading}: {report[key]}\n")
-        for item in _objects(report):
-            self._read_head(_Fields(item))
+        items = [*map(_Fields, _objects(report))]
+        for fields in items:
+            self._read_head(fields)
         for several in _lists(report):
             numbers = [self._module(_Fields(each)) for each in several]
             if any(each != NO_MODULE for each in numbers):
                 self._lists.append(numbers)
-        for item in _objects(report):
-            self._module(_Fields(item))
+        for fields in items:
+            self._module(fields)
         self._loaded.close()
         for title, several, owner in _frame_lists(report):
             first = int(title == _EXCEPTION)
@@ -467,12 +477,22 @@ def _titled_objects(report: Any, title: str) -> Iterator[tuple[dict[str, Any], s
     left = [(report, title)]
     while left:
         item, name = left.pop()
+        first = len(left)
         if isinstance(item, dict):
             yield item, name
-            left += reversed([(each, str(key)) for key, each in item.items()])
+            left += [
+                (each, str(key))
+                for key, each in item.items()
+                if isinstance(each, (dict, list))
+            ]
         elif isinstance(item, list):
             one = "Thread" if name.lower() == "threads" else name
-            left += [(item[at], f"{one} {at}") for at in reversed(range(len(item)))]
+            left += [
+                (each, f"{one} {at}")
+                for at, each in enumerate(item)
+                if isinstance(each, (dict, list))
+            ]
+        left[first:] = left[:first:-1] + left[first : first + 1]
 
 
 def _lists(report: Any) -> Iterator[list[dict[str, Any]]]:

@@ -286,10 +286,13 @@ class LineReader:
         later: set[int] = set()
         for first, kind in columns.firsts():
             for frame, found in self._formed(lines[first], shape, 1):
-                sure = reading(frame._replace(text="", ordinal=-1), rows[first])
+                bare = frame._replace(text="", ordinal=-1)
+                place = None if shape.has_colours else cut.places.get("symbol")
+                name = None if place is None else (place.start, place.stop)
+                sure = reading(bare, rows[first], name)
                 if found is not cut:
                     later.add(kind)
-                elif sure.frame.address or sure.frame.plus:
+                elif sure.frame.address or sure.frame.plus or sure.frame.function_size:
                     continue
                 elif self._is_weak(frame, cut.form):
                     weak[kind] = cut, sure
@@ -452,7 +455,7 @@ class LineReader:
         """A frame with what its line may mean otherwise."""
         found, values = self._meaning(shape, lines, at)
         options = [
-            each.as_other().of(values)
+            each.as_other().of(values, shape.plain(lines[at]))
             for _, _, readings in (() if found is None else found.found)
             for each in readings
         ]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gsym.reports.stacks.evidence import Surroundings
     from gsym.reports.stacks.placed_images import PlacedImages
     from gsym.reports.stacks.shapes import Shape
+    from gsym.reports.stacks.tokens import Offset
 
     _Part = tuple[int, int, tuple[Reading, ...]]
 
@@ -154,6 +155,7 @@ class Numbers:
         shape: The shape.
 
     Attributes:
+        names: Where names of functions are that are read of each line.
         are_apart: Whether all else in the lines is known without them.
         has_sure: Whether each part of a line surely names a module.
         are_alone: Whether there are some, and no other digits decide.
@@ -165,25 +167,20 @@ class Numbers:
         first = shape.first
         self.says_nothing: bool = SAYS_NOTHING.search(first.text) is not None
         self._digits: list[tuple[int, int, int]] = []  # start, end and base
-        sums: list[tuple[int, int, int]] = []
+        self.names: list[tuple[int, int]] = []
+        self._sums: list[tuple[int, int, int]] = []
         names: list[tuple[int, int]] = []
         others: list[tuple[int, int]] = []
         for start, part in first.parts:
             for number in part.numbers:
                 at = self._add(start, number.start, number.end, 16)
-                sums.append((at, at, 0))
+                self._sums.append((at, at, 0))
             for offset in part.offsets:
-                base = -1
-                if offset.base is not None:
-                    base = self._add(start, offset.base.start, offset.base.end, 16)
-                place = offset.digits(part.text)
-                others.append((start + place[1], start + offset.end))  # with a size
-                for radix in (10, 16)[-len(offset.values) :]:
-                    at = self._add(start, *place, radix)
-                    if base >= 0:
-                        sums.append((base, at, 0))
-                begin = start + offset.start
-                names += [(begin, begin + len(offset.name))] if offset.name else []
+                begin, end = start + offset.start, start + offset.end
+                others.append((self._add_offset(start, part.text, offset), end))
+                name = begin, begin + len(offset.name)
+                is_read = offset.name and not (offset.is_word or shape.has_colours)
+                (self.names if is_read else names).append(name)
             names += ((start + each.start, start + each.end) for each in part.mentions)
             others.append((start + part.id_at[0], start + part.id_at[1]))
         places = sorted({each[:2] for each in self._digits})
@@ -198,7 +195,8 @@ class Numbers:
         ends = [0, *(end for _, end in places)]
         begins = [*(begin for begin, _ in places), len(first.text)]
         between = [shape.bytes_of(*each) for each in zip(ends, begins, strict=True)]
-        self._spans = Spans(digits, words, sums), Spans(digits, words + between, sums)
+        several = words, words + between
+        self._spans = [Spans(digits, each, self._sums) for each in several]
         self.has_words: bool = False
         used = [part for _, part in first.parts if part.numbers or part.offsets]
         sure = (any(each.is_sure for each in part.mentions) for part in used)
@@ -207,6 +205,20 @@ class Numbers:
         self.are_alone: bool = bool(used) and is_only
         self._names_module = any(part.mentions for part in used)
         self._has_range = any(part.has_range for _, part in first.parts)
+
+    def _add_offset(self, at: int, text: str, offset: Offset) -> int:
+        """Add the numbers of an offset; return where they end."""
+        base = -1
+        if offset.base is not None:
+            base = self._add(at, offset.base.start, offset.base.end, 16)
+        place, size = offset.digits(text)
+        for radix in (10, 16)[-len(offset.values) :]:
+            number = self._add(at, *place, radix)
+            if base >= 0:
+                self._sums.append((base, number, 0))
+        if offset.size is not None:
+            self._add(at, *size, 16)
+        return at + max(place[1], size[1])
 
     def _add(self, at: int, start: int, end: int, radix: int) -> int:
         self._digits.append((at + start, at + end, radix))
@@ -223,13 +235,14 @@ class Numbers:
             return [self._has_range] * len(columns.kinds)
         return columns.placing
 
-    def tell(self, frames: Sequence[StackFrame], row: Sequence[int], text: str) -> bool:
+    def tell(self, found: Iterable[Reading], row: Sequence[int], text: str) -> bool:
         """Whether a name or an ordinal of a line may be of one of its numbers."""
         digits = [text[start:end] for start, end, _ in self._digits]
         numbers = row[: len(digits)]
         return any(
-            each.ordinal in numbers or any(one in each.symbol for one in digits)
-            for each in frames
+            each.frame.ordinal in numbers
+            or (each.name is None and any(one in each.frame.symbol for one in digits))
+            for each in found
         )
 
 
@@ -355,29 +368,40 @@ class RepeatedLines:
         """The meaning of a line with these numbers."""
         first, text, numbers = shape.first, shape.text(line), shape.numbers
         form, is_return = first.form
+        places = {text[slice(*each)]: shape.span(*each) for each in numbers.names}
         found: list[_Part] = []
         spans: list[tuple[int, int]] = []
         readings: list[tuple[Reading, ...]] = []
-        frames: list[StackFrame] = []
+        every: list[Reading] = []
         parts = shape.line(line).parts
         for start, end, frame in candidates(parts, self._around, near):
             of_caller = is_return or frame.is_return or frame.ordinal > 0
             main = frame._replace(
                 is_return=of_caller, may_be_exact=True, may_return=True, others=()
             )
-            options = main, *frame.others
-            frames += options
-            found.append((start, end, tuple(reading(each, row) for each in options)))
+            options = tuple(
+                reading(each, row, places.get(each.symbol))
+                for each in (main, *frame.others)
+            )
+            every += options
+            found.append((start, end, options))
             span = shape.span(start, end)
             if not spans or span[0] >= spans[-1][1]:
                 spans.append(span)
                 readings.append(found[-1][2])
         # All else that differs in lines of a shape has digits.
-        if any(each.ordinal >= 0 or _DIGIT.search(each.symbol) for each in frames):
-            numbers.has_words = True
+        numbers.has_words |= any(
+            each.frame.ordinal >= 0
+            or (
+                each.name is None
+                and each.frame.symbol
+                and (shape.has_names or _DIGIT.search(each.frame.symbol))
+            )
+            for each in every
+        )
         if not found:
             return None
-        is_alone = numbers.tell(frames, row, text)
+        is_alone = numbers.tell(every, row, text)
         # Lines that have other words may mean the same.
         key = is_alone, form, len(row), *spans, *found
         if key not in self._distinct:
@@ -387,17 +411,23 @@ class RepeatedLines:
         return self._distinct[key]
 
 
-def reading(frame: StackFrame, row: Sequence[int]) -> Reading:
+def reading(
+    frame: StackFrame, row: Sequence[int], name: tuple[int, int] | None = None
+) -> Reading:
     """A frame of a line, without the numbers that are among those of the line.
 
-    Lines of a kind have the same numbers that are equal or 0.
+    Lines of a kind have the same numbers that are equal or 0. *name* is where the
+    function is, if that differs.
     """
-    address, plus = _place(frame.address, row), _place(frame.plus, row)
+    numbers = frame.address, frame.plus, frame.function_size
+    address, plus, size = (_place(each, row) for each in numbers)
     if address >= 0:
         frame = frame._replace(address=0)
     if plus >= 0:
         frame = frame._replace(plus=0)
-    return Reading(frame, address, plus)
+    if size >= 0:
+        frame = frame._replace(function_size=None)
+    return Reading(frame, address, plus, size, name)
 
 
 def _place(value: int | None, row: Sequence[int]) -> int:

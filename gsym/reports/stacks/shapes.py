@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 
+from gsym.engine.native import ffi, lib
 from gsym.lazy import re, regex
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.frames import BETWEEN, FRAMES
@@ -47,6 +48,7 @@ _HINTS |= {each.hint for each in HEADINGS}
 _COMMON = frozenset({"0x", "/", ";", "[", ": ", "/0x", "(in "})
 _LEAST_KEPT = 1 << 24  # bytes of shapes that are kept of any text
 _KEPT_PART = 16  # of the bytes that were read, one in so many may be kept beyond them
+_NAME = 0xFF  # each byte of a name that differs, in a mask
 _SHAPE_SIZE = 1_024  # bytes that a shape takes beside its line
 _USUAL_LINE = 512  # bytes
 _TOKENS_OF_BYTE = 64  # bytes of tokens for each byte of a line beyond that
@@ -93,6 +95,7 @@ class Cut:
         )
         bases = {"number": form.radix}
         bases["offset" if "offset" in groups else "address"] = 16
+        bases["function_size"] = 16
         if "plus" in groups:
             bases["plus"] = 16 if groups["plus"][1:2] in {"x", "X"} else 10
         self.digits: dict[str, int] = {
@@ -119,7 +122,7 @@ class Cut:
 
 
 _MODULE_GROUPS = ("module", "build_id")
-_WORDS = (*_MODULE_GROUPS, "symbol", "function_size")
+_WORDS = (*_MODULE_GROUPS, "symbol")
 _NOTHING = slice(0, 0)
 _MOST_DIGITS = 18  # decimal ones, of any 64 bits
 
@@ -153,6 +156,7 @@ class Shape:
                 size = found.end() - found.start()
                 self._removed.append((found.start() - removed, size))
                 removed += size
+        self._plain = text
         self._skipped = self._prefix_bytes = 0
         self._skip(text, prefix_size(text) + shared)
         self._ends = ends
@@ -202,6 +206,14 @@ class Shape:
         return start + before, end + before + inside
 
     @cached_property
+    def has_names(self) -> bool:
+        """Whether its lines differ in names of functions, too."""
+        line = encoded(self._plain)
+        masked = bytearray(len(line))
+        lib.gsym_text_mask_numbers(line, len(line), ffi.from_buffer(masked))
+        return _NAME in masked
+
+    @cached_property
     def spans(self) -> Sequence[Spans]:
         """Places of what each of its forms finds; none if each line is read alone."""
         cuts = [each for _, of_form in self.frames for each in of_form]
@@ -215,7 +227,8 @@ class Shape:
         digits = [
             (*self._bytes(places[name]), base) for name, base in cut.digits.items()
         ]
-        words = [self._bytes(places[each]) for each in _WORDS if each in places]
+        known = _WORDS if self.has_colours else _MODULE_GROUPS
+        words = [self._bytes(places[each]) for each in known if each in places]
         address = [*cut.digits].index("address") if "address" in cut.digits else -1
         sums = [(address, address, back) for back in (0, 1) if address >= 0]
         return Spans(digits, words, sums)
@@ -225,6 +238,7 @@ class Shape:
         """Words that may be modules, if all its lines have the same."""
         named = [each for _, part in self.first.parts for each in part.mentions]
         are_same = not any(each.is_sure or _DIGIT.search(each.path) for each in named)
+        are_same = are_same and not self.has_names
         return tuple([each.path for each in named]) if are_same else ()
 
     @cached_property

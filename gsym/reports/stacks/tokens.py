@@ -245,15 +245,17 @@ class Offset(NamedTuple):
         base = None if self.base is None else self.base.of(text)
         return _new(Offset, (*self[:2], values, name, size, base, *self[6:]))
 
-    def digits(self, text: str) -> tuple[int, int]:
-        """Start and end of its value in its text."""
+    def digits(self, text: str) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Start and end of its value in its text, and of the size."""
         found = _PLUS.match(text, self.plus)
-        return (self.end, self.end) if found is None else found.span("value")
+        if found is None:
+            return (self.end, self.end), (self.end, self.end)
+        return found.span("value"), found.span("size")
 
     @property
     def is_word(self) -> bool:
-        """Whether its name may be that of a module."""
-        return _IDENTIFIER.match(self.name) is not None
+        """Whether its name may be that of a module: these have no size."""
+        return self.size is None and _IDENTIFIER.match(self.name) is not None
 
 
 class Tokens(NamedTuple):
