@@ -189,6 +189,18 @@ def _pair_of(name: str, pair: Any) -> tuple[str, str]:
     return old, new
 
 
+def rule_of(name: str, text: str) -> tuple[str, str]:
+    """The prefixes OLD and NEW of a text `OLD=NEW`.
+
+    Raises:
+        ValueError: It has another form.
+    """
+    old, equals, new = text.partition("=")
+    if not old or not equals:
+        raise ValueError(f"{name}: '{text}': expected OLD=NEW")
+    return old, new
+
+
 def ranges_of(
     name: str, values: Iterable[tuple[int, int]], end: int
 ) -> tuple[tuple[int, int], ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 
@@ -150,6 +151,12 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """The first *most* names, and the number of others."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def first_line(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from gsym.arguments import rule_of
 from gsym.cli.grammar import (
     Command,
     Option,
@@ -384,10 +385,8 @@ def _pattern(option: str, text: str) -> str:
 
 def read_pair(option: str, text: str) -> tuple[str, str]:
     """The two prefixes of a value `OLD=NEW` of *option*."""
-    old, equals, new = text.partition("=")
-    if not old or not equals:
-        raise UsageError(f"option '{option}': '{text}': expected OLD=NEW")
-    return old, new
+    with usage_errors():
+        return rule_of(f"option '{option}'", text)
 
 
 def _address_range(option: str, text: str) -> tuple[int, int]:

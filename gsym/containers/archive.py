@@ -10,7 +10,7 @@ import os
 from gsym.containers.mapped_file import map_file
 from gsym.containers.recognition import recognise, recognise_file
 from gsym.engine.native import to_str, zero_ended
-from gsym.errors import FormatError, MemberError, UnsupportedError
+from gsym.errors import FormatError, MemberError, UnsupportedError, listed
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -222,9 +222,3 @@ def _number(text: bytes) -> int:
     """A number in a header; other text counts as 0, as in `ar`."""
     text = text.strip(b" ")
     return int(text) if text.isdigit() else 0
-
-
-def listed(names: Sequence[str], most: int) -> str:
-    """The first *most* names, and the number of others."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gsym.conversion.input_file import member_label
 from gsym.engine.native import ffi, lib
+from gsym.errors import listed
 from gsym.lazy import json, re
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile
@@ -35,9 +36,7 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     yield from bytes(ffi.buffer(lines, size)).decode().splitlines()
     yield f"  {of}{uuid}"
     if report.companions:
-        more = len(report.companions) - _SHOWN
-        rest = f" and {more} more" if more > 0 else ""
-        yield f"  with {', '.join(report.companions[:_SHOWN])}{rest}"
+        yield f"  with {listed(report.companions, _SHOWN)}"
 
 
 def placement_lines(report: ConversionReport) -> Iterator[str]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _MAX_BETWEEN = 256  # lines of other processes between the parts of a split line
 _MAX_LINE = 1 << 20  # bytes
+_MOST_STREAMS = 256  # the least recently used one is closed for another
 
 
 class _Lines:
@@ -56,7 +57,6 @@ class Demultiplexer(_Lines):
         make: Makes the stream of a process from its key.
         mark: Matches the beginning of a line that continues the line before; without a
             match of *key* it belongs to the same process.
-        most: Maximum number of streams; the least recently used one is closed.
     """
 
     def __init__(
@@ -65,7 +65,6 @@ class Demultiplexer(_Lines):
         make: Callable[[bytes | None], LogStream | LineJoiner],
         *,
         mark: re.Pattern[bytes] | None = None,
-        most: int = 256,
     ) -> None:
         super().__init__()
         self._key = key
@@ -73,7 +72,6 @@ class Demultiplexer(_Lines):
         self._mark = mark
         self._key_before: bytes | None = None
         self._waiting: dict[bytes | None, int] = {}  # since this line, oldest first
-        self._most = most
         self._streams: OrderedDict[bytes | None, LogStream | LineJoiner] = OrderedDict()
         self._stream: LogStream | LineJoiner  # of the last line
         self._is_long = False  # that line continues
@@ -137,7 +135,7 @@ class Demultiplexer(_Lines):
         self._key_before = key
         stream = self._streams.get(key)
         if stream is None:
-            if len(self._streams) >= self._most:
+            if len(self._streams) >= _MOST_STREAMS:
                 self._streams.popitem(last=False)[1].finish()
             stream = self._streams[key] = self._make(key)
         else:

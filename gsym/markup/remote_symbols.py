@@ -58,10 +58,8 @@ class RemoteSymbols(Symbols):
     After a failure the server is not asked for a while, and addresses stay unresolved.
     """
 
-    def __init__(
-        self, source: Asking, options: SymbolOptions, *, most: int = 256
-    ) -> None:
-        super().__init__(source, options, most=most)  # type: ignore[arg-type]
+    def __init__(self, source: Asking, options: SymbolOptions) -> None:
+        super().__init__(source, options)  # type: ignore[arg-type]
         self._asking = source
         # Base and name of modules.
         self._places: BoundedCache[bytes, tuple[int, str]] = BoundedCache(_MAX_BASES)

@@ -60,6 +60,7 @@ class SymbolOptions(NamedTuple):
 # Linkage names; without scope and parameters; none.
 FUNCTION_NAMES = ("linkage", "short", "none")
 _MAX_ANSWERS = 1 << 14  # of a module, in memory
+_MOST_OPEN = 256  # modules
 _MOST_DOUBTS = 4_096  # sentences about modules
 
 
@@ -219,12 +220,9 @@ def _escaped(text: bytes, options: SymbolOptions) -> bytes:
 class Symbols:
     """The symbols of all modules of a log."""
 
-    def __init__(
-        self, source: Opening, options: SymbolOptions, *, most: int = 256
-    ) -> None:
+    def __init__(self, source: Opening, options: SymbolOptions) -> None:
         self._source = source
         self.options = options
-        self._most = most
         self._modules: dict[tuple[bytes, bytes], ModuleSymbols] = {}
         self._doubts: dict[str, None] = {}
 
@@ -233,7 +231,7 @@ class Symbols:
         key = module.build_id, module.name
         symbols = self._modules.get(key)
         if symbols is None or symbols.is_old_miss:
-            if len(self._modules) >= self._most:
+            if len(self._modules) >= _MOST_OPEN:
                 del self._modules[next(iter(self._modules))]
             symbols = self._modules[key] = self._open(module)
         return symbols

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import chain
 
 from gsym.engine.demangling import demangle
+from gsym.errors import listed
 from gsym.modules.function_names import FunctionNames
 from gsym.reports.report import SEVERAL
 
@@ -190,6 +191,4 @@ def _one_of(lookups: Sequence[Lookup]) -> str:
         names = dict.fromkeys(f"{name} in {path}" for path in paths if path)
     if len(names) < 2:  # noqa: PLR2004 - one function with several names
         return ""
-    more = len(names) - _MOST_NAMED
-    shown = ", ".join([*names][:_MOST_NAMED])
-    return f"{SEVERAL}{shown}" + (f" and {more} more" if more > 0 else "")
+    return SEVERAL + listed([*names], _MOST_NAMED)

@@ -28,6 +28,9 @@ class PathMap:
         prefixes: (old, new); the first one whose *old* is a prefix of the path is used.
         sources: (old, template), applied to the result. `{path}` in a template is the
             path after *old*, with slashes and without `..`.
+
+    Raises:
+        ValueError: A template lacks `{path}`.
     """
 
     def __init__(
@@ -37,6 +40,10 @@ class PathMap:
     ) -> None:
         self._prefixes = tuple(prefixes)
         self._sources = tuple(sources)
+        for old, template in self._sources:
+            if _PLACE not in template:
+                text = f"'{old}={template}' lacks {_PLACE}"
+                raise ValueError(f"setting 'source_map': {text}")
 
     def __bool__(self) -> bool:
         return bool(self._prefixes or self._sources)
@@ -52,21 +59,3 @@ class PathMap:
                     continue  # it is outside the folder
                 return template.replace(_PLACE, inner)
         return path
-
-
-def read_rule(text: str, *, has_place: bool = False) -> tuple[str, str]:
-    """The two parts of `OLD=NEW`.
-
-    Args:
-        text: The rule.
-        has_place: Whether NEW must contain `{path}`.
-
-    Raises:
-        ValueError: It has another format.
-    """
-    old, equals, new = text.partition("=")
-    if not old or not equals:
-        raise ValueError(f"invalid rule '{text}': expected OLD=NEW")
-    if has_place and _PLACE not in new:
-        raise ValueError(f"invalid rule '{text}': expected {_PLACE} after the =")
-    return old, new

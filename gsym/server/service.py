@@ -17,12 +17,13 @@ from prometheus_client import Gauge
 
 from gsym.api.answer_texts import AnswerTexts, CacheBudget
 from gsym.api.request import RequestLimits
+from gsym.arguments import rule_of
 from gsym.confined.process import FORKS
 from gsym.modules.key import Attempt, ModuleKey
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
 from gsym.modules.symbolizer import Symbolizer
-from gsym.reports.path_map import PathMap, read_rule
+from gsym.reports.path_map import PathMap
 from gsym.server.admission import Origins
 from gsym.server.bodies import ByteBudget
 from gsym.server.mapped_files import MappedFiles
@@ -214,8 +215,8 @@ class Service:
             settings.wide_names,
         )
         path_map = PathMap(
-            [read_rule(rule) for rule in settings.path_map],
-            [read_rule(rule, has_place=True) for rule in settings.source_map],
+            [rule_of("setting 'path_map'", each) for each in settings.path_map],
+            [rule_of("setting 'source_map'", each) for each in settings.source_map],
         )
         self.path_map: PathMap | None = path_map or None
         self.tokens: Tokens = Tokens(settings.token_files)

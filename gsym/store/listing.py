@@ -8,38 +8,29 @@ from threading import Lock
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from gsym.store.directory import Store
     from gsym.store.entries import Entry
     from gsym.store.loose_files import LooseFiles
 
+_MAX_AGE = 5.0  # seconds
+_MOST = 100_000  # modules
 _PAUSE_PER_WORK = 20.0
 _PATIENCE = 1.0  # seconds to wait for another thread that reads the folders
 
 
 class StoreListing:
-    """A list of a store and folders, read again after *max_age* seconds; thread-safe.
+    """A list of a store and folders, read again after some seconds; thread-safe.
 
     While one thread reads the folders, others soon continue with the previous contents.
     During the first reading they wait. All methods raise an `UnsupportedError` if the
     store was made by a newer version.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        folders: Sequence[LooseFiles] = (),
-        *,
-        max_age: float = 5.0,
-        most: int = 100_000,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, store: Store, folders: Sequence[LooseFiles] = ()) -> None:
         self._store = store
         self._folders = folders
-        self._max_age = max_age
-        self._most = most
-        self._clock = clock
         self._lock = Lock()
         self._entries: list[tuple[str, Entry]] = []
         self._by_name: dict[str, list[Entry]] = {}
@@ -76,7 +67,7 @@ class StoreListing:
         is_first = self._due == float("-inf")
         if self._lock.acquire(timeout=-1 if is_first else _PATIENCE):
             try:
-                now = self._clock()
+                now = time.monotonic()
                 if now > self._due:
                     found: list[tuple[str, Entry]] = []
                     by_name: dict[str, list[Entry]] = {}
@@ -89,20 +80,20 @@ class StoreListing:
                             by_name.setdefault(name, []).append(entry)
                     self._entries = sorted(found, key=lambda pair: pair[0])
                     self._by_name = by_name
-                    took = self._clock() - now
-                    self._due = now + max(self._max_age, took * _PAUSE_PER_WORK)
+                    took = time.monotonic() - now
+                    self._due = now + max(_MAX_AGE, took * _PAUSE_PER_WORK)
             finally:
                 self._lock.release()
         return self._entries
 
     def _read(self) -> list[Entry]:
         stored = self._store.entries(damaged=lambda _error: None)
-        found = list(islice(stored, self._most))
+        found = list(islice(stored, _MOST))
         known = {entry.identity.debug_id for entry in found}
         for folder in self._folders:
             for entry in folder.entries():
                 debug_id = entry.identity.debug_id.upper()
-                if debug_id not in known and len(found) < self._most:
+                if debug_id not in known and len(found) < _MOST:
                     known.add(debug_id)
                     identity = entry.identity._replace(debug_id=debug_id)
                     found.append(entry._replace(identity=identity))

@@ -203,6 +203,8 @@ def test_the_printed_configuration_is_one_that_can_be_read(tmp_path: Path) -> No
         (("--set=trusted_proxies=10.0.0.1/8",), 2, "10.0.0.1/8 has host bits set"),
         (("--set=trusted_proxies=*,10.0.0.0/8,::1",), 0, "the configuration is valid"),
         (("--set=token_files=missing",), 1, "missing: No such file"),
+        (("--set=path_map=/a",), 2, "setting 'path_map': '/a': expected OLD=NEW"),
+        (("--set=source_map=/a=b",), 2, "setting 'source_map': '/a=b' lacks {path}"),
         (("--set=token_files=c.txt",), 1, "c.txt: line 1: expected NAME SCOPES HASH"),
         (("--set=tls_certificate=c.txt",), 2, "setting 'tls_certificate': "),
         (("--set=tls_certificate=missing",), 1, "No such file"),

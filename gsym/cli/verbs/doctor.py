@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+from itertools import islice
 
 from gsym import __version__
-from gsym.cache import cache_root
+from gsym.cache import cache_root, stamps_below
 from gsym.cli.grammar import Command, Values
 from gsym.cli.options import JSON, convert_keywords, convert_options, show
 from gsym.cli.program import EXIT_FAILED
@@ -134,20 +135,8 @@ def _size_of(folder: str) -> int | None:
     """Bytes of the first 200,000 files of a folder; None: it does not exist."""
     if not os.path.isdir(folder):
         return None
-    size, left = 0, _MOST_FILES
-    for path, _, names in os.walk(folder):
-        size += sum(_size_of_file(os.path.join(path, name)) for name in names[:left])
-        left -= len(names)
-        if left <= 0:
-            break
-    return size
-
-
-def _size_of_file(path: str) -> int:
-    try:
-        return os.lstat(path).st_size
-    except OSError:  # removed meanwhile
-        return 0
+    files = islice(stamps_below(folder), _MOST_FILES)
+    return sum(stamp.size for path, stamp in files if not os.path.islink(path))
 
 
 def _installation_lines(found: dict[str, Any]) -> Iterator[str]:

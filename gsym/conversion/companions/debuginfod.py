@@ -38,7 +38,7 @@ from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from gsym.containers.object_file import ObjectFile
 
@@ -55,7 +55,6 @@ def find_by_debuginfod(
     search: CompanionSearch,
     build_id: bytes,
     fault: Callable[[ObjectFile], str],
-    environment: Mapping[str, str] = os.environ,
 ) -> Iterator[ObjectFile]:
     """The debug file of a build.
 
@@ -64,7 +63,7 @@ def find_by_debuginfod(
     Raises:
         UnsupportedError: The extra `net` is not installed.
     """
-    settings = read_settings(environment)
+    settings = read_settings(os.environ)
     cache = DebuginfodCache(settings.cache)
     path = cache.path(build_id, "debuginfo")
     cache.clean()

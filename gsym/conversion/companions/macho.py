@@ -11,7 +11,7 @@ import os
 from collections import deque
 from struct import Struct
 
-from gsym.containers.archive import Member, list_members, listed
+from gsym.containers.archive import Member, list_members
 from gsym.containers.mapped_file import map_one_of_many
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file
@@ -24,7 +24,7 @@ from gsym.conversion.companions.search import (
 from gsym.conversion.debug_info import DebugInfo
 from gsym.conversion.identity import key_of_binary
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
-from gsym.errors import FormatError, GsymError
+from gsym.errors import FormatError, GsymError, listed
 from gsym.model import UINT64_END, rewritten
 from gsym.records import NamedTuple
 

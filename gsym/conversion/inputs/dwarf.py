@@ -17,7 +17,7 @@ from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import bytes_of, ffi, lib
 from gsym.engine.workers import run_workers, taken_from
-from gsym.errors import EmptyError, FormatError, UnsupportedError
+from gsym.errors import EmptyError, FormatError, UnsupportedError, listed
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -221,9 +221,8 @@ class DwarfJob(UnitJob):
         counts = lib.gsym_conversion_warning_counts(self.handle)
         count = counts[lib.GSYM_WARN_SPLIT_CONTRADICTS]
         if count:
-            files = ", ".join(self.companions[:_SHOWN])
-            if len(self.companions) > _SHOWN:
-                files = f"one of {files} and {len(self.companions) - _SHOWN} more"
+            one = "one of " * (len(self.companions) > _SHOWN)
+            files = one + listed(self.companions, _SHOWN)
             self.notes += (
                 f"functions of split units contradict the binary: {count}; symbols and "
                 "skeleton units are used instead"
