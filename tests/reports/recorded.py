@@ -39,6 +39,7 @@ MODULES = {
         "Linux", "1" + DEBUG_ID[1:], "libapp.so", "1" + BUILD_ID[1:]
     ),
     "linux/vmlinux.sym": symbols("Linux", "2" + DEBUG_ID[1:], "vmlinux"),
+    "linux/xen-syms.sym": symbols("Linux", "4" + DEBUG_ID[1:], "xen-syms"),
     "linux/nf_tables.sym": symbols("Linux", "3" + DEBUG_ID[1:], "nf_tables"),
     "mac/App.sym": symbols("mac", UUID.replace("-", "") + "0", "App"),
     "windows/winapp.sym": symbols("windows", GUID, "winapp.pdb"),
@@ -369,6 +370,25 @@ OOPS_RISCV = """\
 [    1.000001] epc : leaf+0x10/0x100
 [    1.000002]  ra : middle+0x10/0x100
 [    1.000003] [<ffffffff80001110>] middle+0x10/0x100
+"""
+
+XEN = """\
+(XEN) ----[ Xen-4.17.1  x86_64  debug=n  Not tainted ]----
+(XEN) CPU:    2
+(XEN) RIP:    e008:[<0000000000001000>] leaf+0/0x100
+(XEN) RFLAGS: 0000000000010246   CONTEXT: hypervisor
+(XEN) Xen call trace:
+(XEN)    [<0000000000001000>] R leaf+0/0x100
+(XEN)    [<0000000000001110>] F app.c#middle+0x10/0x100
+(XEN)    [<0000000000001210>] F main+0x10/0x100
+"""
+
+IMAGEHLP = """\
+Fault address:  00401010 01:00000010 C:\\My Games\\winapp.exe
+Call stack:
+Address   Frame     Logical addr  Module
+00401010  0012FF00  0001:00000010 C:\\My Games\\winapp.exe
+00401110  0012FF20  0001:00000110 C:\\My Games\\winapp.exe
 """
 
 PROC_STACK = """\
@@ -927,6 +947,9 @@ RECORDED = (
     Recorded(
         "oops-riscv", "kernel stack", OOPS_RISCV, "leaf:101 middle:200 middle:200"
     ),
+    Recorded("xen", "Xen stack", XEN, "leaf:100 leaf:100 middle:200 main:300", 2),
+    # Only a binary says where its first section is.
+    Recorded("imagehlp", "Windows stack", IMAGEHLP, "- - -", 2),
     Recorded("proc-stack", "kernel stack", PROC_STACK, "leaf:100 middle:200"),
     Recorded("ftrace", "ftrace", FTRACE, "- -"),
     Recorded(

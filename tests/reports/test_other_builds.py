@@ -212,6 +212,22 @@ def test_the_ids_of_a_library_of_firefox_choose_the_slice(tmp_path: Path) -> Non
     assert (match.refusal, match.unsure, match.architecture) == ("", "", "arm64")
 
 
+def test_the_binary_tells_where_its_first_section_is(tmp_path: Path) -> None:
+    compiler, path = find_peer("x86_64-w64-mingw32-gcc"), tmp_path / "a.exe"
+    source = tmp_path / "a.c"
+    source.write_text(
+        "int leaf(void) { return 1; }\nint root(void) { return leaf(); }\n"
+    )
+    options = ["-g", "-nostdlib", "-e", "root", "-o", str(path)]
+    subprocess.run([compiler, *options, str(source)], check=True)
+    with gsym.open(path) as reader:
+        places = [reader.find(each)[0].start + 4 for each in ("leaf", "root")]
+        text = reader.header.base_address + 0x1000
+    lines = [f"{each:016X}  0001:{each - text:08X} C:\\b c\\a.exe\n" for each in places]
+    report = gsym.symbolicate("".join(lines), source=tmp_path)
+    assert [each.calls[0].name for each in report.frames()] == ["leaf", "root"]
+
+
 def test_stackwalk_uses_the_debug_id_and_the_code_id(tmp_path: Path) -> None:
     compiler = find_peer("x86_64-w64-mingw32-gcc")
     paths = {}

@@ -20,6 +20,7 @@ CASES = (
     ("\tat com.app.Main.run(r8-map-id-0f2a:3)", "retrace"),
     ("\tat abc.def(PG:10)", "retrace"),
     (f"{MONO}{GUID}", "mono-symbolicate"),
+    ('{"PRIORITY": "6", "MESSAGE": [46, 47, 97, 112]}', "journalctl"),
     ("   at App.Main(String[] args) in App.dll:token 0x6000001+0x12", "dotnet-stack"),
 )
 

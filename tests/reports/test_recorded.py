@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.memory.stack_parts import StackFrame
+from gsym.reports.stacks.recognition import parse_report
 from tests.reports.recorded import (
     FOLDED,
     MODULES,
@@ -102,3 +104,39 @@ def test_the_explanation_has_a_line_for_each_frame(modules: Path) -> None:
     path = modules / "linux/app.sym"
     assert lines[0] == f"0x55d1c0ffe030 <leaf+0x30> at /opt/app: app+0x1030 in {path}"
     assert "no symbols of app.wasm" in lines[3]
+
+
+@pytest.mark.parametrize("prefix", ["", "Nov 23 08:00:01 host app[123]: ", "12: "])
+@pytest.mark.parametrize("path", ["/opt/app", "/srv/My Games/bin/app"])
+def test_lines_in_quotes_are_answered(prefix: str, path: str, modules: Path) -> None:
+    frames = (
+        f"#0  0x0000000000001010 in ?? () from {path}",
+        rf"#1  0x0000000000001110 in middle (text=0x1 \"a, b\") from {path}",
+    )
+    lines = ('&"bt\\n"', *(f'~"{each}\\n"' for each in frames), "^done")
+    text = "".join(f"{prefix}{each}\n" for each in lines)
+    report = gsym.symbolicate(text, source=modules)
+    assert answered(report) == "leaf:101 middle:200"
+    quoted = "".join(f'"{each}"\n' for each in frames)
+    report = gsym.symbolicate(quoted, source=modules)
+    assert answered(report) == "leaf:101 middle:200"
+
+
+def test_each_object_of_a_line_is_a_frame(modules: Path) -> None:
+    frame = '{"ip": "0x1110", "module": "/opt/app"}'
+    last = '{"ip": "0x1210", "module": "/opt/app", "vars": {"a": 1}}'
+    line = f'{{"level": "error", "frames": [{frame}, {frame}, {frame}, {last}]}}\n'
+    report = gsym.symbolicate(f"begin\n12:00 {line}12:01 {line}", source=modules)
+    assert answered(report) == " ".join([*["middle:201"] * 3, "main:301"] * 2)
+    assert [len(each.frames) for each in report.threads] == [4, 4]
+
+
+def test_a_list_of_modules_may_have_a_prefix() -> None:
+    row = "winapp.exe\tC:\\b c\\WinApp.exe\tN/A\tYes\t\t1\t1.0\t"
+    row += "7FF61A2B0000-7FF61A2C0000\t[1] a"
+    frame = ">\twinapp.exe!00007FF61A2B1110()\tUnknown"
+    for prefix in "", "12:00:01 [ERR] ", "Nov 23 08:00:01 host app[1]: ":
+        stack = parse_report(f"{prefix}{row}\n{prefix}{row}\n{prefix}{frame}\n")
+        assert [each.name for each in stack.modules] == ["winapp.exe"]
+        (found,) = (each for each in stack.parts if isinstance(each, StackFrame))
+        assert (found.module, found.address) == (0, 0x1110)

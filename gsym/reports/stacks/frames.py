@@ -164,6 +164,11 @@ _KERNEL = regex(
     rf"/0x(?P<function_size>{HEX})"
     r"(?: \[(?P<module>[\w-]+)(?: (?P<build_id>[0-9a-f]{40}))?\])?)"
 )
+# `[<ffff82d040201175>] F middle+0xc/0x10`, of which R is the counter
+_XEN = regex(
+    rf"^\(XEN\) .*?\[<(?P<address>{HEX})>\] (?:[RFS] )?(?P<shown>(?P<symbol>[^\s+]+)"
+    rf"\+(?P<plus>0(?:x{HEX})?)/0x{HEX})"
+)
 # SystemTap: ` 0x4005a6 : main+0x26/0x30 [/opt/app]`
 _SYSTEMTAP = regex(
     rf"(?<!\w){ADDRESS} (?P<shown>: (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})/0x{HEX}"
@@ -206,7 +211,7 @@ _MOZILLA = regex(
 # gdb: `#1  0x00005555555551a9 in ?? () from /lib/libfoo.so`, `#0  main () at a.c:5`
 _GDB = regex(
     rf"^#{NUMBER}\s+{ADDRESS} in (?P<shown>(?P<symbol>\S[^ ]*(?: (?!\()[^ ]*)*) \(.*\)"
-    r"(?: from (?P<module>\S+))?)\s*$"
+    r"(?: from (?P<module>\S(?:[^|]*[^|\s])?))?)\s*$"
 )
 _GDB_ANSWERED = regex(
     rf"^#{NUMBER}\s+(?:0x{HEX} in )?"
@@ -229,6 +234,11 @@ _WINDBG = regex(
     rf"(?: +:(?: {WIN_HEX}){{1,4}} :)? +(?P<shown>(?P<module>[\w.-]+)"
     rf"(?:\+0x(?P<offset>{HEX})|!(?P<symbol>\S.{{0,1024}}?)"
     rf"(?:\+(?=0x))?(?P<plus>(?<=\+)0x{HEX}|(?= \[[^\[\]]{{1,512}} @ \d{{1,9}}\]))))"
+)
+# IMAGEHLP: `00401169  0012FF00  0001:00000169 C:\\app.exe`, in the first section
+_SECTION = regex(
+    r"(?<!\S)(?P<shown>0{1,3}1:(?P<offset>[0-9a-fA-F]{8}|[0-9a-fA-F]{16})\s+"
+    r"(?P<module>\S(?:.*\S)?))\s*$"
 )
 # Wine: `=>0 0x00000140001576 leaf+0x4(x=0x1) [Z:\a.c:4] in app (0x0000000c812e0)`,
 # without symbols `  1 0x000001400015a7 in app (+0x15a7) (0x0000000c812e0)`, also of
@@ -342,6 +352,7 @@ FRAMES = (
     FrameForm("SystemTap", "/0x", _SYSTEMTAP),
     FrameForm("SystemTap", "/0x", _SYSTEMTAP_UNNAMED, base="image"),
     FrameForm("HAProxy", "]: ", _HAPROXY, "all"),
+    FrameForm("Xen stack", "(XEN)", _XEN, base="link", module="xen-syms"),
     FrameForm("kernel stack", "/0x", _RIP, "none", module="vmlinux"),
     FrameForm("kernel stack", "/0x", _KERNEL, "all", module="vmlinux"),
     FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_ANSWERED, "none"),
@@ -355,6 +366,7 @@ FRAMES = (
     FrameForm("lldb backtrace", "frame #", _LLDB),
     FrameForm("WinDbg stack", "+0x", _WINDBG, base="image", radix=16),
     FrameForm("WinDbg stack", "@ ", _WINDBG, base="image", radix=16),
+    FrameForm("Windows stack", "1:0", _SECTION, base="text"),
     FrameForm("Wine backtrace", " in ", _WINE, base="image"),
     FrameForm("Visual Studio stack", "!", _VISUAL_STUDIO),
     FrameForm("Apple crash report", "0x", _APPLE, has_heading=True),
@@ -375,7 +387,9 @@ FRAMES = (
 BETWEEN = (
     # Of Go the function, of Rust the location, of Zig the source, of Java other frames
     regex(r"[jJAv]  \S"),
-    regex(r"\"\s*(?:[\],}]|\w+=|$)|.*[\[:,=]\s*\"\Z"),  # between texts in JSON
+    regex(r"\{\"[^\[\n]*\Z"),  # an object of JSON in the same line
+    # Between texts in JSON, and around those of gdb
+    regex(r"\"\s*(?:[\],}]|\w+=|$)|.*[\[:,=]\s*\"\Z|[^\"]*[~&@]\"\Z"),
     regex(r"(?:created by )?[^\s:(]{1,512}\(.*\)\s*$"),
     regex(r"created by \S+"),
     regex(r"\s+at \S+:\d+(?::\d+)?\s*$"),

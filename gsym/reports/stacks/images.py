@@ -55,7 +55,7 @@ _WINDBG = regex(
 )
 # Visual Studio, the window Modules: name, path, ..., addresses, process
 _VISUAL_STUDIO = regex(
-    r"^(?P<module>[^\s:][^\t:]*\.\w{1,8})\t[^\t]*\\.*\t"
+    r"^(?P<module>[^\s:][^\t:]*\.\w{1,8})\t[^\t]*\\(?i:(?P=module))\t.*\t"
     rf"(?P<start>{HEX})-(?P<end>{HEX})(?:\t|\s*$)"
 )
 # Wine: `PE	0000000140000000-000000014003f000	Dwarf-5         app`

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gsym.reports.stacks.repeated_lines import Meaning, Spans
     from gsym.reports.stacks.shapes import Cut, Shape
 
-_BLOCK = 4_096  # lines whose shapes are found at once
+_BLOCK = 16_384  # lines whose shapes are found at once
 _BLOCK_SIZE = 1 << 20  # characters of them, unless one line has more
 _FEW_FRAMES = 2  # of a stack
 _MOST_AFTER = 2  # lines after another that may name its module

@@ -42,6 +42,10 @@ _UNSUPPORTED = (
         *("IL offsets of Mono", "mono-symbolicate DIRECTORY REPORT", _BY_PDB),
     ),
     (
+        r"\"MESSAGE\"\s*:\s*\[\s*\d+,",
+        *("Messages that are lists of bytes", "journalctl --output=cat", " as text"),
+    ),
+    (
         r":token 0x[0-9a-f]{1,8}\+0x[0-9a-f]{1,8}",
         *("IL offsets of .NET", "dotnet-stack symbolicate REPORT", _BY_PDB),
     ),

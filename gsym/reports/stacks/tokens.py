@@ -38,7 +38,11 @@ _IS_JSON = regex(r"[\[{]\s*\"|\"\s*:\s*\"|\w=\"")  # or the fields of logfmt
 _TEXT = regex(
     r"(?<=[\[:,=])(\s*\")([^\"]*(?:(?<=\\)\"[^\"]*)*)(?=\"\s*(?:[\],}]|\w+=|$))"
 )
+# All of a line, as gdb's interface for programs writes it
+_QUOTED = regex(r"((?:[^\"]*[~&@])?\")([^\"]*(?:(?<=\\)\"[^\"]*)*)(\"\s*)$")
 _RETURN = regex(r"(\r(?!\n|$))")
+_ITEM = regex(r"(?=\{\")")
+_FEW_OBJECTS = 2  # of JSON, which may be about one frame
 _DRIVE = regex(r"(?<![\w])[A-Za-z]:\\(?!\\)")
 _OBJECT = regex(r"(?=[{}]+)(?<![{}])")
 _ELEMENT = regex(r"(?<=/>)|(?<=>)(?=\s*<[\w:.-]+>\s*<\w)")
@@ -346,12 +350,19 @@ def pieces(lines: Sequence[str]) -> Sequence[str]:
 def _pieces(line: str) -> Iterator[str]:
     for part in _RETURN.split(line) if "\r" in line else (line,):
         at = 0
+        if quoted := _QUOTED.match(part):
+            yield quoted[1]
+            yield from _lines(quoted[2])
+            yield quoted[3]
+            continue
         for found in _TEXT.finditer(part) if _IS_JSON.search(part) else ():
             if " " in found[2] and MAY_HAVE_ADDRESS.search(found[2]):
                 yield part[at : found.end(1)]
                 yield from _lines(found[2])
                 at = found.end()
-        yield from _lines(part[at:])
+        rest = part[at:]
+        for piece in _ITEM.split(rest) if rest.count('{"') > _FEW_OBJECTS else (rest,):
+            yield from _lines(piece)
 
 
 def _lines(part: str) -> Iterator[str]:
