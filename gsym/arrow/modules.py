@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from gsym.arguments import integer_of, path_of
+from gsym.arguments import choice_of, integer_of, path_of
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError, NotFoundError
 from gsym.lazy import hashlib
@@ -26,7 +26,6 @@ from gsym.store.listing import StoreListing
 from gsym.store.sources.settings import SourceOpener
 
 _Numbered = tuple[int, bytes | str | None]
-_MISSING = ("null", "raise")
 _MOST_KEYS = 1 << 16
 _MOST_SHARED = 8
 _MOST_SHOWN = 80  # characters of an id
@@ -58,8 +57,7 @@ class Modules:
         memory: int | str = "512MB",
         missing: str = "null",
     ) -> None:
-        if missing not in _MISSING:
-            raise ValueError(f"missing: expected null or raise, not {missing!r}")
+        choice_of("missing", missing, ("null", "raise"))
         max_open = integer_of("max_open", max_open, 1)
         path = source.path if isinstance(source, Store) else source
         name = path_of("source", path, ", a URL or a gsym.Store")

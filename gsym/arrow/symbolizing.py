@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from gsym.arguments import refusal
+from gsym.arguments import choice_of, refusal
 from gsym.arrow.answers import FRAME_FIELDS, Answers, Known, Outcome
 from gsym.arrow.modules import Modules
 from gsym.arrow.rows import AddressRows, Part, import_pyarrow
@@ -92,8 +92,7 @@ def symbolize(  # noqa: PLR0913 - independent keywords
         UnsupportedError: The package pyarrow is missing.
         ValueError: An argument is invalid.
     """
-    if output not in OUTPUTS:
-        raise ValueError(f"output: expected {' or '.join(OUTPUTS)}, not {output!r}")
+    choice_of("output", output, OUTPUTS)
     import_pyarrow()
     found: Any = modules
     if isinstance(found, (str, bytes)) or not hasattr(found, "find"):

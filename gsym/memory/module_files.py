@@ -137,7 +137,8 @@ class ModuleFiles:
             found = file.step(place, values, self.memory)
             if found is not None:
                 return found
-        start = self._function_start(module, linked)
+        starts = (each.function_start(linked) for each in self._files_of(module))
+        start = next((each for each in starts if each is not None), None)
         if start is None:
             return None
         return self._code.step(start + bias, pc, values)
@@ -174,10 +175,6 @@ class ModuleFiles:
             place = module, _linked(region, segments, self._base(module))
             self._placed[pc] = place
         return place
-
-    def _function_start(self, module: int, linked: int) -> int | None:
-        starts = (each.function_start(linked) for each in self._files_of(module))
-        return next((each for each in starts if each is not None), None)
 
     def know(self, module: int, image: Image) -> None:
         """Use the headers that a module had in memory."""

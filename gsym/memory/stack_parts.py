@@ -595,10 +595,11 @@ class StackBuilder:
         if not 0 <= address < UINT64_END:
             self.add_text(text)
             return
-        values = address, *_column_of(frame.plus)
-        plus = 0 if len(values) > 1 else frame.plus
+        values, plus, at = [address], frame.plus, -1
+        if plus is not None and 0 <= plus < UINT64_END:
+            values, plus, at = [address, plus], 0, 1
         bare = frame._replace(text="", address=0, plus=plus, others=(), ordinal=-1)
-        readings = Reading(bare, 0, len(values) - 1 or -1), *map(Reading, frame.others)
+        readings = Reading(bare, 0, at), *map(Reading, frame.others)
         pattern = self.pattern(form, (0, len(text)), readings)
         self.add_lines([text], [pattern], [values], [min(number, _ANY)])
 
@@ -721,11 +722,6 @@ class StackBuilder:
         text = "".join(self._pending)
         self._pending.clear()
         return text
-
-
-def _column_of(plus: int | None) -> tuple[int, ...]:
-    """Bytes from the start of a function, if they are known and have 64 bits."""
-    return () if plus is None or not 0 <= plus < UINT64_END else (plus,)
 
 
 NO_FRAMES = "text without frames"

@@ -100,16 +100,19 @@ def normal_debug_id(debug_id: str) -> str:
     return found[:GUID_DIGITS] if len(debug_id) == GUID_DIGITS else found
 
 
-def name_problem(name: str) -> str:
-    """Reason why *name* is no name of a module, which is a file name; else ""."""
+def name_problem(name: str, spare: int = 0) -> str:
+    """Reason why *name* is no name of a module, which is a file name; else "".
+
+    As many bytes as *spare* may be added to it.
+    """
     if "/" in name or "\0" in name or name in {".", ".."}:
         return "it is not a file name"
     try:
         size = len(os.fsencode(name))
     except UnicodeEncodeError:
         return "it is not valid Unicode"
-    if size > _MAX_NAME:
-        return f"it has {size} bytes, more than {_MAX_NAME}"
+    if size > (most := _MAX_NAME - spare):
+        return f"it has {size} bytes, more than {most}"
     return ""
 
 

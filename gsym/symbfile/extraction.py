@@ -143,7 +143,10 @@ def extract(  # noqa: PLR0913 - keywords, each a choice of its own
     calls, missing, unsure = None, "", ""
     with _open_image(source, progress, **conversion) as (reader, converted):
         if binary is not None:
-            unsure = _doubt(os.fspath(binary), reader)
+            path = os.fspath(binary)
+            image, fit = open_fitting(path, reader.module_like)
+            with image:
+                unsure = fit.reason and f"{path} may be of another build: {fit.reason}"
         if return_pads is not None:
             try:
                 calls = _calls_of(reader, binary)
@@ -159,13 +162,6 @@ def extract(  # noqa: PLR0913 - keywords, each a choice of its own
         kinds = _write(functions, other, calls, targets, is_split=part_size is not None)
     seconds = time.perf_counter() - started
     return ExtractionReport(kinds, missing, converted, seconds, unsure)
-
-
-def _doubt(binary: str, reader: Reader) -> str:
-    """Reason why a binary may be of another build than a GSYM file; "" for none."""
-    image, fit = open_fitting(binary, reader.module_like)
-    with image:
-        return fit.reason and f"{binary} may be of another build: {fit.reason}"
 
 
 def symbfile_blocks(

@@ -53,25 +53,24 @@ def record_end(
 
 
 def _line_table_end(layout: Layout, offset: int, end: int, what: str) -> int:
-    match = _LINE_TABLE.match(layout.data, offset, end)
-    if match is None:
-        raise BrokenError(offset, f"the line table of {what} is not terminated")
-    return match.end()
+    problem = f"the line table of {what} is not terminated"
+    return _skip(_LINE_TABLE, layout, offset, end, problem)
 
 
 def _inline_info_end(layout: Layout, offset: int, end: int, what: str) -> int:
     open_lists = 0  # of siblings that lack their terminator
+    cut = f"the inline information of {what} is cut off"
     while True:
         offset, count = _uleb(layout, offset, end, what)
         if count == 0 and open_lists:
             open_lists -= 1
         else:
             for _ in range(count):
-                offset = _skip(_TWO_LEBS, layout, offset, end, what)
+                offset = _skip(_TWO_LEBS, layout, offset, end, cut)
             (has_children,) = layout.unpack("B", offset, what)
             open_lists += has_children != 0
             offset += 1 + layout.strp_size
-            offset = _skip(_TWO_LEBS, layout, offset, end, what)
+            offset = _skip(_TWO_LEBS, layout, offset, end, cut)
         if not open_lists:
             return offset
 
@@ -110,11 +109,11 @@ _ENDS = {
 
 
 def _skip(
-    pattern: Pattern[bytes], layout: Layout, offset: int, end: int, what: str
+    pattern: Pattern[bytes], layout: Layout, offset: int, end: int, problem: str
 ) -> int:
     match = pattern.match(layout.data, offset, end)
     if match is None:
-        raise BrokenError(offset, f"the inline information of {what} is cut off")
+        raise BrokenError(offset, problem)
     return match.end()
 
 
@@ -122,7 +121,8 @@ def _uleb(layout: Layout, offset: int, end: int, what: str) -> tuple[int, int]:
     """Offset after an unsigned LEB128 number, and the number."""
     value, after = read_leb(layout.data, offset)
     if not 0 < after <= end:
-        _skip(_ONE_LEB, layout, offset, end, what)
+        cut = f"the inline information of {what} is cut off"
+        _skip(_ONE_LEB, layout, offset, end, cut)
         raise BrokenError(offset, f"a number of {what} has more than 64 bits")
     return after, value
 

@@ -383,7 +383,7 @@ def test_batches_are_sliced_and_empty(modules: Modules) -> None:
             {},
             {"output": "rows"},
             ValueError,
-            "output: expected stack or frames or ids, not",
+            "output: expected stack, frames or ids, not",
         ),
         ({"stack": [1]}, {}, ValueError, "has a column 'stack' already"),
         ({}, {"return_address": "build_id"}, TypeError, "expected booleans"),

@@ -19,7 +19,7 @@ from gsym.modules.key import SAME, codeview_debug_id, compare
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.options import ConvertOptions
@@ -61,7 +61,7 @@ def _candidates(search: CompanionSearch, options: ConvertOptions) -> Iterator[st
     cache = symbol_cache()
     folders = (*options.debug_file_directories, *((cache,) if servers else ()))
     yield from filter(os.path.exists, pdb_store_paths(image, folders))
-    paths = list(dict.fromkeys(_in_store(image)))
+    paths = [*_in_store(image)]
     if servers and paths:
         yield from fetch_from_servers(search, servers, paths, cache)
 
@@ -86,17 +86,17 @@ def pdb_paths(image: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
 def pdb_store_paths(image: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
     """The paths of the PDB of *image* if *directories* are symbol stores."""
     for directory in directories:
-        for path in dict.fromkeys(_in_store(image)):
+        for path in _in_store(image):
             yield os.path.join(directory, path)
 
 
-def _in_store(image: ObjectFile) -> Iterator[str]:
+def _in_store(image: ObjectFile) -> Iterable[str]:
     record = _record(image)
     if record is None or _name(record) in {"", ".", ".."}:
-        return
+        return ()
     debug_id = codeview_debug_id(record.guid, record.age)
     keys = (debug_id, debug_id.upper(), debug_id.lower())
-    yield from symstore_paths(_name(record), keys)
+    return dict.fromkeys(symstore_paths(_name(record), keys))
 
 
 def _name(record: CodeView) -> str:

@@ -248,7 +248,7 @@ def _key(key: str) -> str:
 
 @lru_cache(1024)  # the objects of a document have few sets of keys
 def _keys(kind: re.Pattern[str], keys: tuple[str, ...]) -> Sequence[str]:
-    """Those of some keys that are of a kind."""
+    """The values of some keys that are of a kind."""
     found = [key for key in keys if kind.fullmatch(_key(key))]
     if kind is _NAME:
         best = [key for word in _NAMES_BEST for key in found if word in _key(key)]

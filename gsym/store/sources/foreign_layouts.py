@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from gsym.conversion.companions.symstore import symstore_paths
+from gsym.model import valid_text
 from gsym.modules.key import (
     GUID_DIGITS,
     ModuleKey,
@@ -20,7 +21,7 @@ from gsym.modules.key import (
     print_guid,
 )
 from gsym.records import NamedTuple
-from gsym.store.layout import GSYM_FILE, link_of_slot, normal_debug_id
+from gsym.store.layout import GSYM_FILE, link_of_slot, name_problem, normal_debug_id
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Layout(NamedTuple):
 
 ANY = "\0"  # not valid in a name
 
-_MAX_NAME_BYTES = 255  # of common file systems
+_MAX_ID = 127  # characters
 _SUFFIX_BYTES = 8  # reserved for suffixes that layouts append to a name
 _STAMP_DIGITS = 8  # time stamp in a PE file's code id, before the image size
 _MAX_PE_DIGITS = 16
@@ -56,17 +57,13 @@ _UUID_PARTS = (4, 8, 12, 16, 20)
 
 def is_plain_name(name: str) -> bool:
     """Whether *name* is a valid file name without folders."""
-    if name in {"", ".", ".."} or any(each in "/\\\0" for each in name):
+    if "\\" in name or valid_text(name) != name:
         return False
-    try:
-        size = len(name.encode())
-    except UnicodeEncodeError:
-        return False
-    return size <= _MAX_NAME_BYTES - _SUFFIX_BYTES
+    return bool(name) and not name_problem(name, spare=_SUFFIX_BYTES)
 
 
 def _is_id(text: str) -> bool:
-    return text.isascii() and text.isalnum() and len(text) <= _MAX_NAME_BYTES // 2
+    return text.isascii() and text.isalnum() and len(text) <= _MAX_ID
 
 
 # ---- Breakpad: NAME/ID/NAME.sym
