@@ -522,6 +522,9 @@ DrMingw without names: {f.address:X} 000000000000 000000000001  {f.name}!{f.offs
 bpftrace, as perf does: \t{f.address:x} {f.function}(int)+{f.plus} ({f.path})
 Cray ATP*:   {f.function}@{f.address:#x}
 tabs of rsyslog: #011{f.path}(+{f.offset:#x}) [{f.address:#x}]
+DPDK: {n}: {f.path} (+{f.offset:#x}) [{f.address:x}]
+CmBacktrace: Show more call stack info by run: addr2line -e {f.path} -afC {f.offset:08x}
+an offset after a file: {f.address:#x} in {f.path}+{f.offset:#x}
 Xen*: (XEN)    [<{f.address:016x}>] R {f.function}+{f.plus:#x}/0x99
 NetBSD: {f.function}() at {f.name}:{f.function}+{f.plus:#x}
 mdb: {f.name}`{f.function}+{f.plus:#x}(1, 2)

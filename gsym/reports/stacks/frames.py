@@ -313,7 +313,7 @@ _MEMRAY = regex(rf"^NATIVE_(?:FRAME_ID|TRACE_INDEX) ip=(?P<shown>{ADDRESS}) inde
 # heaptrack and samply: `0x55d1c0ffe189 in /opt/app`, `in /opt/app` after a function
 _IN_FILE = regex(
     rf"(?<!\+)(?<!\+ )(?P<shown>{ADDRESS}(?: in (?:\?\? )?|\s+)"
-    r"\(?(?P<module>/[^\s()]+)\)?)\s*$"
+    r"\(?(?P<module>/(?!\S*\+0x)[^\s()]+)\)?)\s*$"
 )
 
 FRAMES = (

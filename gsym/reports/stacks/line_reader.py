@@ -86,7 +86,6 @@ class LineReader:
         self._known: list[Any] = []  # pattern, numbers and ordinal of lines, or None
         self._texts: set[int] = set()  # those without a frame
         self._has_stack = False  # that a form describes
-        self._are_words: dict[int, bool] = {}  # by module
 
     def place_images(self, lines: Sequence[str], maps: Sequence[str]) -> Sequence[str]:
         """Place all modules of a report.
@@ -442,12 +441,8 @@ class LineReader:
 
     def is_word(self, number: int) -> bool:
         """Whether a module is only known by a word, which may be anything."""
-        is_word = self._are_words.get(number)
-        if is_word is None:
-            module = self._stack.module(number)
-            is_word = not (module.has_id or set(module.path) & evidence.OF_PATHS)
-            self._are_words[number] = is_word
-        return is_word
+        module = self._stack.module(number)
+        return not module.has_id and evidence.OF_PATHS.isdisjoint(module.path)
 
     def _with_others(
         self, frame: StackFrame, shape: Shape, lines: Sequence[str], at: int

@@ -157,7 +157,9 @@ _NAMED = regex(
 _OPEN, _CLOSE = frozenset("(<[{"), frozenset(")>]}")
 _ENDS_NAME = frozenset("\"'|;,=\t")
 # Of Icinga: `libfoo.so: app::run() (+0x1d)`
-_BESIDE_NAME = regex(r": (?P<name>[^\s:]\S*(?: \S+)?) \($")
+_BESIDE_NAME = regex(r": (?P<name>[^\s:/.]\S*(?: \S+)?) \($")
+# CmBacktrace and RT-Thread print it, with addresses that have no prefix.
+_COMMAND = "addr2line -e "
 _LONGEST_NAME = 2_048
 _LEAST = 0x100  # bytes of a module
 _MOST_BESIDE = 256  # characters before an offset in brackets
@@ -331,7 +333,8 @@ def is_written(text: str) -> bool:
     line = encoded(text)
     hit = lib.gsym_text_find_address(line, len(line), 0, ffi.NULL, 0, ffi.NULL)
     may_be_of_kernel = b"ffff" in line or b"FFFF" in line or b"0000000" in line
-    return hit < len(line) or (may_be_of_kernel and bool(_OF_KERNEL.search(text)))
+    may_be_of_kernel = may_be_of_kernel and bool(_OF_KERNEL.search(text))
+    return hit < len(line) or may_be_of_kernel or _COMMAND in text
 
 
 def encoded(text: str) -> bytes:
@@ -466,6 +469,7 @@ def _number(found: re.Match[str], text: str) -> Number:
     digits = found[0].lower().replace("`", "").removeprefix("$")
     is_marked = len(digits) >= 8 or digits.startswith("0x") or "`" in found[0]  # noqa: PLR2004
     is_prefixed = found[0][:2] in {"0x", "0X"} or not found[0].isalnum()
+    is_prefixed |= _COMMAND in text[: found.start()]
     text = text[max(found.start() - 48, 0) : found.start()]
     rest = text.rstrip(_AFTER_WORD)  # a search would begin at each character
     words = _WORDS.findall(rest)
