@@ -11,7 +11,7 @@ from typing import Any
 from gsym.arguments import choice_of, integer_of, path_of
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError, NotFoundError
-from gsym.lazy import hashlib
+from gsym.lazy import hashlib, regex
 from gsym.modules.finder import SEARCH, Finder
 from gsym.modules.key import NAME_ALONE, ModuleKey, key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
@@ -25,6 +25,7 @@ from gsym.store.layout import default_store
 from gsym.store.listing import StoreListing
 from gsym.store.sources.settings import SourceOpener
 
+_NO_FOLDER = regex(r".*://|debuginfod(?:$|:)|(?i:(?:sym)?srv\*)")
 _Numbered = tuple[int, bytes | str | None]
 _MOST_KEYS = 1 << 16
 _MOST_SHARED = 8
@@ -61,8 +62,7 @@ class Modules:
         max_open = integer_of("max_open", max_open, 1)
         path = source.path if isinstance(source, Store) else source
         name = path_of("source", path, ", a URL or a gsym.Store")
-        is_url = "://" in name or name.startswith(("debuginfod", "srv*"))
-        if not is_url:
+        if not _NO_FOLDER.match(name):
             name = os.path.abspath(name)
             if not os.path.isdir(name):
                 raise ValueError(f"source: expected a folder or a URL, not {name!r}")

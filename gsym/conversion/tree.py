@@ -77,6 +77,6 @@ def _is_linked(path: str) -> bool:
 
 def has_modules(path: str, kind: str) -> bool:
     """Whether a file has modules: inputs of a linker have none, but kernel modules."""
-    if kind != "object" or path.endswith(".ko"):
+    if kind != "object" or path.endswith((".ko", ".ko.debug")):
         return kind in INPUTS and kind != "archive"
     return not open_slice(path).is_relocatable

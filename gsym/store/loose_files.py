@@ -57,7 +57,8 @@ _RESCAN_SECONDS = 2.0
 _FAST_SECONDS = 0.1
 _PAUSE_PER_WORK = 20.0
 _SUFFIXES = (
-    *(".gsym", ".debug", "", ".dbg", ".sym", ".exe", ".dll", ".sys", ".pdb", ".ko"),
+    *(".gsym", ".debug", "", ".dbg", ".sym", ".exe", ".dll", ".sys", ".pdb"),
+    *(".ko.debug", ".ko"),
 )
 _BUILD_FOLDERS = frozenset({".libs", ".build", ".build-id"})  # hidden, but searched
 _WINDOWS_SUFFIXES = frozenset({".exe", ".dll", ".sys", ".pdb"})
@@ -72,7 +73,7 @@ def file_names(name: str) -> list[str]:
     names = [name + each for each in _SUFFIXES]
     if suffix.lower() in _WINDOWS_SUFFIXES:
         names += [stem + each for each in (".gsym", ".debug", ".sym", ".pdb")]
-    return [*names, f"{name.replace('_', '-')}.ko"]
+    return [*names, *(name.replace("_", "-") + each for each in _SUFFIXES[-2:])]
 
 
 class LooseFiles:
@@ -271,11 +272,7 @@ class LooseFiles:
     def _refresh(self, patience: float | None) -> None:
         """Scan the folder if that is due, or let a thread do it.
 
-        Args:
-            patience: Seconds to wait for the first scan; None: no limit.
-
-        Raises:
-            SourceError: The folder does not exist.
+        *patience* are the seconds to wait for the first scan; None: no limit.
         """
         with self._lock:
             if time.monotonic() > self._due:

@@ -97,6 +97,16 @@ def test_a_name_finds_the_module_that_was_added_last(store: Store) -> None:
     assert modules.find("lib2.so").reader is None
 
 
+@pytest.mark.parametrize("folder", ["debuginfod_client", "srv"])
+def test_a_folder_is_found_whatever_its_name_and_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert Modules(folder).name == str(tmp_path / folder)
+    assert Modules("SRV*https://example.com").name == "SRV*https://example.com"
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -17,6 +17,7 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.cli.terminal import Progress
+from gsym.conversion.tree import linked_below
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import Elf, Section, Symbol, code_section, elf_of
 from tests.inputs.line_program import LineProgram, sequence
@@ -201,6 +202,16 @@ def test_a_folder_is_converted_and_its_files_keep_their_places(
         Path("a/app.gsym"),
         Path("b/app.gsym"),
     ]
+
+
+def test_kernel_modules_of_a_folder_are_inputs_with_their_debug_files(
+    tmp_path: Path,
+) -> None:
+    names = ["m.ko", "m.ko.debug", "m.o"]  # .ko.debug: as in Fedora
+    for name in names:
+        (tmp_path / name).write_bytes(Elf([code_section()], type=1).to_bytes())
+    found = [Path(each).name for each in linked_below(str(tmp_path))]
+    assert found == ["m.ko", "m.ko.debug"]
 
 
 def test_a_folder_without_binaries_is_an_error(

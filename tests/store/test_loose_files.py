@@ -102,7 +102,8 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
 
 
 def test_files_are_found_by_name_with_usual_suffixes(tmp_path: Path) -> None:
-    names = ("a/app.exe", ".libs/app", "b/app", "b/nf-x.ko", ".git/app", "c/lib.sym")
+    names = ["a/app.exe", ".libs/app", "b/app", "b/nf-x.ko", ".git/app", "c/lib.sym"]
+    names += ["d/nf-x.ko.debug", "d/nf.ko.debug"]
     for number, name in enumerate(names):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         rows = b"PUBLIC 1000 0 f\n" * number
@@ -111,7 +112,8 @@ def test_files_are_found_by_name_with_usual_suffixes(tmp_path: Path) -> None:
     wanted = {
         "app": ["b/app", ".libs/app", "a/app.exe"],
         "app.exe": ["a/app.exe"],
-        "nf_x": ["b/nf-x.ko"],
+        "nf_x": ["d/nf-x.ko.debug", "b/nf-x.ko"],
+        "nf": ["d/nf.ko.debug"],
         "lib.pdb": ["c/lib.sym"],
         "lib": ["c/lib.sym"],
     }
