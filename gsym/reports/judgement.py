@@ -226,15 +226,14 @@ class Judge:
             ((start, end),), ((reading,),) = pattern.spans, pattern.readings
             self._add(alike, _Right(start, end, reading))
             return
-        readings = [each for several in pattern.readings for each in several]
-        named = [each for each in readings if each.frame.base == "symbol"]
-        if count > 1 and (several := self._of_several(alike, named)):
-            for at in several:  # as many functions have the name
+        several: set[int] = set()
+        columns = [*self._columns(alike, several)]
+        if several:
+            for at in several:
                 self.add(alike.only([at]))
             if rest := [at for at in range(count) if at not in several]:
                 self.add(alike.only(rest))
             return
-        columns = [*self._columns(alike)]
         groups = [*_groups(alike, columns)]
         chosen = [[*_chosen(alike, columns, each[-1])] for each in groups]
         if count > 1 and any(
@@ -265,16 +264,6 @@ class Judge:
         frames.links.extend(links)
         frames.places.extend(places)
 
-    def _of_several(self, alike: AlikeLines, named: Iterable[Reading]) -> set[int]:
-        """Lines that name a function of which a module has several."""
-        found: set[int] = set()
-        for reading in named:
-            module = self._module_of(reading)
-            if module is not None and module.places is not None:
-                starts = map(module.places.named_addresses, alike.frames(reading))
-                found.update(at for at, each in enumerate(starts) if len(each) > 1)
-        return found
-
     def _kinds(self, right: _Right, alike: AlikeLines) -> array[int]:
         """The kind of the frame that a reading is in each line."""
         frames, first = self.frames, len(self.frames.known)
@@ -283,7 +272,8 @@ class Judge:
         frames.spans += [(right.start, right.end)] * len(known)
         return array("I", [each + first for each in kinds])
 
-    def _columns(self, alike: AlikeLines) -> Iterator[_Column]:
+    def _columns(self, alike: AlikeLines, several: set[int]) -> Iterator[_Column]:
+        """The answers of modules; *several*: lines with a name of several functions."""
         for number, readings in enumerate(alike.pattern.readings):
             for at, reading in enumerate(readings):
                 frame, module = reading.frame, self._module_of(reading)
@@ -291,7 +281,7 @@ class Judge:
                     continue
                 name, places = module.named.name, module.places
                 place = _Place(at, name, module.reader.uuid or name, 0, 0)
-                links = _links(reading, alike, places)
+                links = _links(reading, alike, places, several)
                 found = places.places(links)
                 scores = _scores(alike, reading, links, found, places)
                 if frame.base != "symbol" or len(alike.numbers) > 1:
@@ -346,12 +336,15 @@ def _facts(alike: AlikeLines, columns: Sequence[_Column]) -> Iterator[Iterable[o
             yield map(eq, alike.addresses(before), alike.addresses(after))
 
 
-def _links(reading: Reading, alike: AlikeLines, places: LinkAddresses) -> array[int]:
+def _links(
+    reading: Reading, alike: AlikeLines, places: LinkAddresses, several: set[int]
+) -> array[int]:
     """The link-time address of a reading in each line, or all of a name in the only."""
     if reading.frame.base != "symbol":
         return _addresses(reading, alike, places)
     found = [*map(places.named_addresses, alike.frames(reading))]
     if len(found) > 1:
+        several.update(at for at, each in enumerate(found) if len(each) > 1)
         return links_of(each[0] if each else None for each in found)
     return links_of(found[0])
 

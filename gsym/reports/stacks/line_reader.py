@@ -286,8 +286,7 @@ class LineReader:
         for first, kind in columns.firsts():
             for frame, found in self._formed(lines[first], shape, 1):
                 bare = frame._replace(text="", ordinal=-1)
-                place = None if shape.has_colours else cut.places.get("symbol")
-                name = None if place is None else (place.start, place.stop)
+                name = None if shape.has_colours else cut.name
                 sure = reading(bare, rows[first], name)
                 if found is not cut:
                     later.add(kind)

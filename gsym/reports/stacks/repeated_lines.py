@@ -33,6 +33,7 @@ _MOST_KEPT = 3 << 22  # bytes
 _KIND_SIZE = 1_024  # bytes that a kind takes beside the text of its line
 _MEANING_SIZE = 2_048  # bytes that a meaning takes
 _DIGIT = regex(r"\d")
+_ANY_NAME = "f"  # in the place of that of each line
 
 NO_SHAPE = (1 << 32) - 1
 """The number of the shape of a line that is too long."""
@@ -427,6 +428,8 @@ def reading(
         frame = frame._replace(plus=0)
     if size >= 0:
         frame = frame._replace(function_size=None)
+    if name is not None:
+        frame = frame._replace(symbol=_ANY_NAME)
     return Reading(frame, address, plus, size, name)
 
 

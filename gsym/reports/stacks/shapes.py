@@ -62,6 +62,7 @@ class Cut:
         start: Where in the line begins what the answer replaces.
         end: Where that ends.
         places: Where each group is in the line without colours, as of `line_forms`.
+        name: Where the function is; None without one.
         named: Those of the groups that tell the module.
         module_of: Their texts in such a line.
         modules: The numbers of those that are known, by these texts.
@@ -106,6 +107,9 @@ class Cut:
         is_alone = not all(groups[each].isascii() for each in self.digits)
         is_alone |= len(groups.get("plus", "")) > _MOST_DIGITS
         is_alone |= form.whole is not None or form.has_heading or "reason" in groups
+        symbol = places.get("symbol", _NOTHING)
+        name = symbol.start, symbol.stop
+        self.name: tuple[int, int] | None = name if groups.get("symbol") else None
         self.is_alone: bool = is_alone
         self.modules: dict[object, int | None] = {}
         returns = form.returns
