@@ -13,7 +13,7 @@ from gsym.conversion.input_file import NO_NAME, InputFile, member_label
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.report import LIMIT_REACHED, ConversionReport, ConversionWarning
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object
-from gsym.errors import EmptyError, GsymError
+from gsym.errors import ArchitectureError, EmptyError, GsymError
 from gsym.model import BEST_LEVEL, detail_level
 from gsym.modules.key import (
     ModuleKey,
@@ -57,6 +57,13 @@ class ConversionRequest(NamedTuple):
     def input(self) -> str:
         """The name of the input."""
         return self.source.path
+
+    def check_architecture(self, found: str) -> None:
+        """Raise `ArchitectureError` if the input is for another one than was asked."""
+        if self.options.arch not in {None, found}:
+            known = found or "an unknown architecture"
+            reason = f"is for {known}, not for {self.options.arch}"
+            raise ArchitectureError(reason, path=self.input)
 
     def with_options(self, **options: Any) -> ConversionRequest:
         """Copy this with other options."""
@@ -213,9 +220,7 @@ class ConversionOutput:
     ) -> tuple[dict[str, int], bool, tuple[str, ...]]:
         """Write one file, with its source files and the part that names its module.
 
-        Returns:
-            The counts of the report, whether the file was written, and a note if a
-            better one is kept.
+        Returns counts, whether it was written, and a note if a better one is kept.
         """
         from gsym.writing.atomic_file import AtomicFile
 

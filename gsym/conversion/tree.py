@@ -26,10 +26,10 @@ def files_below(
 
     Links to folders are not followed, and a file with several names is yielded once.
     Absolute paths in *passed_over* and files in *seen*, by device and inode, are left
-    out; those yielded are added to it.
+    out; those yielded are added to it. Folders that cannot be read come last.
     """
-    seen = set() if seen is None else seen
-    for place, folders, names in os.walk(folder):
+    seen, unread = set() if seen is None else seen, list[OSError]()
+    for place, folders, names in os.walk(folder, onerror=unread.append):
         bundles = {name for name in folders if is_bundle(f"{place}/{name}")}
         folders[:] = sorted(
             name
@@ -45,6 +45,7 @@ def files_below(
                 if is_file and mark not in seen:
                     seen.add(mark)
                     yield path, status.st_size
+    yield from ((error.filename, 0) for error in unread)
 
 
 def linked_below(folder: str) -> Iterator[str]:

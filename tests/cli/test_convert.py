@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import ANY
@@ -212,6 +214,31 @@ def test_kernel_modules_of_a_folder_are_inputs_with_their_debug_files(
         (tmp_path / name).write_bytes(Elf([code_section()], type=1).to_bytes())
     found = [Path(each).name for each in linked_below(str(tmp_path))]
     assert found == ["m.ko", "m.ko.debug"]
+
+
+def test_a_folder_that_cannot_be_read_is_not_passed_over(
+    binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    closed = tmp_path / "tree/closed"
+    closed.mkdir(parents=True)
+    shutil.copy(binary, tmp_path / "tree/app")
+
+    def refusing(call: Callable[[object], object]) -> Callable[[object], object]:
+        def refuse(path: object) -> object:
+            if str(path).startswith(str(closed)):
+                raise PermissionError(errno.EACCES, "Permission denied", path)
+            return call(path)
+
+        return refuse
+
+    for name in ("scandir", "listdir"):  # root may read all folders
+        monkeypatch.setattr(os, name, refusing(getattr(os, name)))
+    tree, store = str(tmp_path / "tree"), str(tmp_path / "store")
+    assert main(["convert", tree, "--output-dir", str(tmp_path / "out")]) == 1
+    assert main(["store", "add", tree, "--store", store]) == 1
+    printed = capsys.readouterr()
+    assert f"{closed}: Permission denied" in printed.err
+    assert "1 converted, 1 failed" in printed.out
 
 
 def test_a_folder_without_binaries_is_an_error(

@@ -61,6 +61,8 @@ def bundle_member(path: str) -> str:
     except (FileNotFoundError, NotADirectoryError) as error:
         reason = f"a folder, and no dSYM bundle: it has no {_MEMBERS}"
         raise FormatError(reason, path=path) from error
+    except PermissionError as error:
+        raise PermissionError(error.errno, error.strerror, path) from None
     paths = filter(os.path.isfile, (os.path.join(folder, name) for name in names))
     found = [each for each in paths if recognise_file(each) in {"object", "fat"}]
     if len(found) == 1:

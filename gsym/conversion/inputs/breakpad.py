@@ -17,7 +17,7 @@ from gsym.engine.native import (
     to_bytes,
 )
 from gsym.engine.workers import core_count
-from gsym.errors import ArchitectureError, EmptyError
+from gsym.errors import EmptyError
 from gsym.model import base_name
 from gsym.modules.key import GUID_DIGITS, ModuleKey, is_apple, print_guid, read_debug_id
 
@@ -228,12 +228,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
     text.add_publics()
     module = read_module(text.head())
     architecture, build_id = triple_architecture(module), own_build_id(module)
-    if request.options.arch not in {None, architecture}:
-        raise ArchitectureError(
-            f"is for {architecture or 'an unknown architecture'}, not for "
-            f"{request.options.arch}",
-            path=request.input,
-        )
+    request.check_architecture(architecture)
     output.set_uuid(build_id)
     warnings = text.warnings()
     if not module.os:

@@ -7,7 +7,7 @@ from gsym.conversion.identity import pdb_identity
 from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import lib
-from gsym.errors import ArchitectureError, EmptyError, UnsupportedError
+from gsym.errors import EmptyError, UnsupportedError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -21,11 +21,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
     A PDB does not contain the base address of its image: addresses count from there.
     """
     pdb = PdbFile(request.source.data, request.input)
-    if request.options.arch not in {None, pdb.architecture}:
-        raise ArchitectureError(
-            f"is for {pdb.architecture}, not for {request.options.arch}",
-            path=request.input,
-        )
+    request.check_architecture(pdb.architecture)
     return convert_pdb(request, pdb, base_address=0, module=pdb_identity(pdb))
 
 
