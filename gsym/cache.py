@@ -9,7 +9,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TypeVar
 
     Key = TypeVar("Key")
@@ -77,9 +77,11 @@ def stamp_at(path: str) -> FileStamp | None:
         return None
 
 
-def stamps_below(folder: str, suffix: str = "") -> Iterator[tuple[str, FileStamp]]:
-    """Path and stamp of each file with a suffix below a folder; no links to others."""
-    for place, folders, names in os.walk(folder):
+def stamps_below(
+    folder: str, suffix: str = "", unread: Callable[[OSError], object] | None = None
+) -> Iterator[tuple[str, FileStamp]]:
+    """Path and stamp of each file below a folder; *unread* gets errors of folders."""
+    for place, folders, names in os.walk(folder, onerror=unread):  # follows no links
         folders.sort()
         for name in sorted(names):
             path = os.path.join(place, name)

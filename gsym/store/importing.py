@@ -63,9 +63,12 @@ def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:
 
 def _files(root: str) -> Iterator[ImportItem]:
     """All files below a folder; links to folders are not followed."""
-    for path, stamp in stamps_below(root):
+    unread: list[OSError] = []
+    for path, stamp in stamps_below(root, unread=unread.append):
         mark, take = f"{stamp.size} {stamp.modified}", partial(_take_file, path)
         yield ImportItem(os.path.relpath(path, root), mark, take)
+    for path in (error.filename for error in unread):  # reading it says why
+        yield ImportItem(os.path.relpath(path, root), "", partial(_take_file, path))
 
 
 def _take_file(path: str, _folder: str) -> FoundFile:
@@ -115,9 +118,7 @@ def _journal(
 ) -> Iterator[tuple[dict[str, str], Callable[[ImportItem], None]]]:
     """The journal of imports from one place into one store.
 
-    Returns:
-        The marks of the files that were imported, by path; and a function that records
-        that a file was.
+    Marks of the files that were imported, by path; and what records that one was.
     """
     name = sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     path = os.path.join(store, _FOLDER, f"{name}.jsonl")

@@ -434,11 +434,7 @@ def _placed(entry: Entry, folder: str) -> Entry:
 def _joined(best: Entry, other: Entry, *, is_same: bool) -> Entry:
     """The module *best* with what only another file of it knows.
 
-    Args:
-        best: The module.
-        other: The other file.
-        is_same: Whether both certainly are of one build. Else only those ids count that
-            a tool may change in an image.
+    Unless both are of one build, ids count only that a tool may change in an image.
     """
     known, more = best.identity, other.identity
     is_pe = is_windows(known.os)

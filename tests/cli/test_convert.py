@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import ANY
@@ -20,6 +18,7 @@ import gsym
 from gsym.cli.main import main
 from gsym.cli.terminal import Progress
 from gsym.conversion.tree import linked_below
+from tests.closed_folders import make_closed_folder
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import Elf, Section, Symbol, code_section, elf_of
 from tests.inputs.line_program import LineProgram, sequence
@@ -220,19 +219,8 @@ def test_a_folder_that_cannot_be_read_is_not_passed_over(
     binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     closed = tmp_path / "tree/closed"
-    closed.mkdir(parents=True)
+    make_closed_folder(closed, monkeypatch)
     shutil.copy(binary, tmp_path / "tree/app")
-
-    def refusing(call: Callable[[object], object]) -> Callable[[object], object]:
-        def refuse(path: object) -> object:
-            if str(path).startswith(str(closed)):
-                raise PermissionError(errno.EACCES, "Permission denied", path)
-            return call(path)
-
-        return refuse
-
-    for name in ("scandir", "listdir"):  # root may read all folders
-        monkeypatch.setattr(os, name, refusing(getattr(os, name)))
     tree, store = str(tmp_path / "tree"), str(tmp_path / "store")
     assert main(["convert", tree, "--output-dir", str(tmp_path / "out")]) == 1
     assert main(["store", "add", tree, "--store", store]) == 1

@@ -15,6 +15,7 @@ from gsym.net.limits import TransferLimits
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.importing import import_all, open_import_place
+from tests.closed_folders import make_closed_folder
 from tests.http_server import Reply, Server
 from tests.symbol_files import debug_id, key, symbols
 
@@ -119,6 +120,15 @@ def test_files_that_cannot_be_read_do_not_stop_an_import(
     assert counts(found) == {"added": COUNT, "failed": 2, "skipped": 1}
     reasons = {each.path: each.reason for each in found}
     assert reasons["bad_disk.sym"] == "Input/output error"
+
+
+def test_a_folder_that_cannot_be_read_is_a_failure_of_an_import(
+    store: Store, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_closed_folder(tree / "closed", monkeypatch)
+    found = {each.path: each for each in run(store, tree)}
+    assert found["closed"].outcome == "failed"
+    assert found["closed"].reason == "Permission denied"
 
 
 def test_a_module_that_is_removed_from_another_store_is_reported(
