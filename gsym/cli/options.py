@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from gsym.arguments import rule_of
 from gsym.cli.grammar import (
     Command,
     Option,
@@ -385,6 +384,8 @@ def _pattern(option: str, text: str) -> str:
 
 def read_pair(option: str, text: str) -> tuple[str, str]:
     """The two prefixes of a value `OLD=NEW` of *option*."""
+    from gsym.arguments import rule_of
+
     with usage_errors():
         return rule_of(f"option '{option}'", text)
 

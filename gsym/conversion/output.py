@@ -6,7 +6,6 @@ import _thread
 import os
 import sys
 import time
-from contextlib import suppress
 
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.input_file import NO_NAME, InputFile, member_label
@@ -257,9 +256,7 @@ class ConversionOutput:
             file.write(part)
             counts["file_size"] = size + len(part)
             if request.options.threads != 1 and size > _LARGE:
-                # Another thread frees it while this one waits for the disk.
-                with suppress(RuntimeError):
-                    _thread.start_new_thread(lib.gsym_creator_release, (self.creator,))
+                self._release()  # while this thread waits for the disk
         return counts, file.is_written, kept
 
     def _better_output(self, counts: dict[str, int]) -> tuple[str, ...]:
@@ -322,6 +319,13 @@ class ConversionOutput:
             raise
         self._cut_functions += lib.gsym_creator_cut_functions(self.creator)
         return counts
+
+    def _release(self) -> None:
+        """Have another thread free what the creator holds; nothing follows."""
+        try:
+            _thread.start_new_thread(lib.gsym_creator_release, (self.creator,))
+        except RuntimeError:
+            return  # too many threads: it is freed later
 
     def _finished(self) -> bytes:
         return b"".join(map(bytes, iter_finished(self.creator)))
