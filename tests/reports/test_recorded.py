@@ -131,6 +131,14 @@ def test_each_object_of_a_line_is_a_frame(modules: Path) -> None:
     assert [len(each.frames) for each in report.threads] == [4, 4]
 
 
+def test_a_frame_may_be_at_the_start_of_a_page() -> None:
+    row = '{"ip": "0x7f12000%05x", "module": "/opt/app", "offset": "0x%x"}\n'
+    text = "".join(row % (each, each) for each in (0x11010, 0x12000, 0x13000))
+    parts = parse_report(f"begin\n{text}").parts
+    frames = (each for each in parts if isinstance(each, StackFrame))
+    assert {each.line for each in frames} == {0, 1, 2}
+
+
 def test_a_list_of_modules_may_have_a_prefix() -> None:
     row = "winapp.exe\tC:\\b c\\WinApp.exe\tN/A\tYes\t\t1\t1.0\t"
     row += "7FF61A2B0000-7FF61A2C0000\t[1] a"

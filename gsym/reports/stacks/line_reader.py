@@ -235,7 +235,7 @@ class LineReader:
         self._has_stack = described >= _FEW_FRAMES
         self.images.loaded.close()
         # What a form describes comes first, then lines of nothing else: they have ids.
-        images = [(at, each) for at, each in others if each.is_image]
+        images = [pair for pair in others if pair[1].is_image and any(pair[1].images())]
         found.update(at for at, _ in images)
         for _, placing in (*images, *others):
             self.images.add(placing)
