@@ -27,7 +27,7 @@ EXIT_TERMINATED = 143
 
 def run_program(
     argv: list[str] | None,
-    read: Callable[[list[str]], tuple[Callable[[Any], int], Any]],
+    read: Callable[[list[str]], tuple[Callable[[Any], int | None], Any]],
     complain: Callable[[Exception, list[str]], int],
 ) -> int:
     """Read a command line, by default that of the process, and do what it asks for.
@@ -49,18 +49,17 @@ def run_program(
         try:
             work, values = read(arguments)
         except HelpRequested as request:
-            work, values = _show, str(request)
+            work, values = print, str(request).removesuffix("\n")
         if not gc.isenabled():  # as `commands` leaves it
             gc.freeze()  # modules live as long as the process
             gc.enable()
-        status = work(values)
+        status = work(values) or 0
         sys.stdout.flush()
     except BrokenPipeError:
         terminal.discard_output()
         return 0
     except (GsymError, UsageError, OSError, MemoryError) as error:
-        terminal.flush_or_discard()
-        return complain(error, arguments)
+        return complain(terminal.flush_or_discard(error), arguments)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     finally:
@@ -68,11 +67,6 @@ def run_program(
         if is_handled:
             _restore_sigterm()
     return status
-
-
-def _show(text: str) -> int:
-    print(text, end="")
-    return 0
 
 
 def _handle_sigterm() -> bool:

@@ -97,13 +97,16 @@ def standard_input() -> TextIO:
     return sys.stdin
 
 
-def flush_or_discard() -> None:
-    """Print what is still buffered; the flush at exit must not fail once more."""
+def flush_or_discard(error: Exception) -> Exception:
+    """Print what is still buffered; name the output in *error* where that failed."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
-    except OSError:
+    except OSError as failed:
         discard_output()
+        if str(failed) == str(error):
+            return OSError(failed.errno, failed.strerror, "standard output")
+    return error
 
 
 def discard_output() -> None:

@@ -109,7 +109,7 @@ def server_address(url: str) -> WebAddress:
     try:
         return read_web_address(url)
     except ValueError as error:
-        raise ServerError(str(error)) from None
+        raise ServerError(f"address of the server: {error}") from None
 
 
 @contextmanager

@@ -613,6 +613,7 @@ def test_a_report_that_cannot_be_written_fails(
     [
         ("", "INPUT is missing"),
         ("a b -o c", "option '--output' takes one INPUT; use '--output-dir'"),
+        (". -o c", "'.' is a folder; use '--output-dir'"),
         ("a -o c --output-dir d", "option '--output' excludes '--output-dir'"),
         ("x/a y/a --output-dir d", "'x/a' and 'y/a' have the same output"),
         ("a a", "'a' and 'a' have the same output"),

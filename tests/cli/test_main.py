@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
-from gsym.cli import main as command
+from gsym.cli import main as command, terminal
 from gsym.cli.grammar import Command, UsageError, Values
 from gsym.cli.terminal import describe, printable
 from gsym.cli.verbs import GROUPS, VERBS, verbs_of
@@ -207,6 +209,36 @@ def test_early_closed_pipe_is_not_an_error() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["doctor"]])
+def test_an_output_that_is_full_is_named(arguments: list[str]) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    command = [sys.executable, "-m", "gsym", *arguments]
+    environment = {**os.environ, "PYTHONUNBUFFERED": ""}
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, env=environment, check=False
+        )
+    reason = os.strerror(errno.ENOSPC)
+    assert done.stderr.decode() == f"gsym: error: standard output: {reason}\n"
+    assert done.returncode == 1
+
+
+def test_an_error_of_a_file_is_told_where_the_output_is_full_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    monkeypatch.setattr(terminal, "discard_output", lambda: None)
+    error = OSError(errno.ENOSPC, "full", str(tmp_path))
+    assert terminal.flush_or_discard(error) is error
+    named = terminal.flush_or_discard(OSError(errno.ENOSPC, "full"))
+    assert terminal.describe(named) == "standard output: full"
 
 
 def test_names_that_are_not_utf8_are_printed_unchanged() -> None:

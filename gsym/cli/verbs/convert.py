@@ -251,13 +251,14 @@ def _spare_inputs(outputs: list[str], sources: list[str]) -> None:
 def _sources_and_targets(values: Values) -> tuple[list[str], list[str]]:
     """Each input, and its output."""
     given = [*_listed(values.operands("INPUT"))]
-    folders = any(map(many.is_folder, given))
     output, folder = values.text("--output"), values.text("--output-dir")
     if output is not None:
         if folder is not None:
             raise UsageError("option '--output' excludes '--output-dir'")
-        if len(given) > 1 or folders:
+        if len(given) > 1:
             raise UsageError("option '--output' takes one INPUT; use '--output-dir'")
+        if many.is_folder(given[0]):
+            raise UsageError(f"{given[0]!r} is a folder; use '--output-dir'")
         return given, [output]
     with usage_errors():
         return many.inputs_and_outputs(given, folder)
