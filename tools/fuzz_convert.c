@@ -139,6 +139,7 @@ static void convert_parts(gsym_conversion *scanned, const fuzz_input *input) {
     gsym_creator_report report;
     gsym_error error;
     if (gsym_unit_index_create(scanned, &index, &error) == GSYM_OK &&
+        gsym_conversion_skeleton_count(scanned) == 0 &&
         succeeds(gsym_unit_index_find(index, addresses, COUNT, units, UNITS, &count, &size,
                                       &total, &error)) &&
         succeeds(gsym_creator_create(&input->output, &creator, &error)) &&
@@ -184,13 +185,12 @@ static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
         (void)gsym_conversion_add_address_span(conversion, 0, 0x1000, 0x100000,
                                                input->size, &error);
     if (input->size & 8) add_debug_map(conversion, object);
-    if (status == GSYM_OK) status = gsym_conversion_scan(conversion, &error);
-    if (status == GSYM_OK) read_sources(conversion);
-    if (status == GSYM_OK && input->size & 128 &&
-        gsym_conversion_skeleton_count(conversion) == 0) {
+    if (status == GSYM_OK && input->size & 128) {
         convert_parts(conversion, input);
         return GSYM_E_EMPTY;
     }
+    if (status == GSYM_OK) status = gsym_conversion_scan(conversion, &error);
+    if (status == GSYM_OK) read_sources(conversion);
     if (status == GSYM_OK) link_split(conversion, input);
     if (status == GSYM_OK) {
         uint64_t count;

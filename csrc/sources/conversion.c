@@ -261,9 +261,14 @@ static gsym_status collect_warnings(warning_list *all, const warning_list *some,
     return GSYM_OK;
 }
 
-gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error) {
+gsym_status conversion_scan_roots(gsym_conversion *conversion, const root_visit *visit,
+                                  gsym_error *error) {
     debug_files_prepare(&conversion->files);
-    return debug_files_scan(&conversion->files, &conversion->warnings, error);
+    return debug_files_scan(&conversion->files, visit, &conversion->warnings, error);
+}
+
+gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error) {
+    return conversion_scan_roots(conversion, NULL, error);
 }
 
 gsym_status conversion_scan_beside(gsym_conversion *conversion, side_work *beside,
@@ -272,7 +277,7 @@ gsym_status conversion_scan_beside(gsym_conversion *conversion, side_work *besid
     gsym_status status, collected;
     debug_files_prepare(&conversion->files);
     side_work_begin(beside, true);
-    status = debug_files_scan(&conversion->files, &found, error);
+    status = debug_files_scan(&conversion->files, NULL, &found, error);
     side_work_end(beside);
     collected = collect_warnings(&conversion->warnings, &found, error);
     free(found.items);

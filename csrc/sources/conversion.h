@@ -13,6 +13,9 @@ debug_files *conversion_files(gsym_conversion *conversion);
 /* Return the PDB whose modules are the units, or NULL. */
 const gsym_pdb *conversion_pdb(const gsym_conversion *conversion, uint64_t *base_ret);
 const dwarf_input *conversion_input(const gsym_conversion *conversion);
+/* As gsym_conversion_scan(), and call `visit` with each root DIE. */
+gsym_status conversion_scan_roots(gsym_conversion *conversion, const root_visit *visit,
+                                  gsym_error *error);
 /* As gsym_conversion_scan(), while another thread does the work beside it, which may use
  * the creator, what is known before the scan, and conversion_warnings(). */
 gsym_status conversion_scan_beside(gsym_conversion *conversion, side_work *beside,

@@ -187,6 +187,7 @@ static bool add_skeleton(debug_files *files, const dwarf_unit *unit) {
  * later would map their pages a second time, and the system maps many pages around each. */
 typedef struct root_scan {
     debug_files *files;
+    const root_visit *visit; /* or NULL */
     debug_file *file; /* the one that is being scanned */
     abbrev_cache roots;
 } root_scan;
@@ -196,11 +197,16 @@ static bool list_unit(void *context, const dwarf_unit_header *header) {
     debug_file *file = scan->file;
     warning_list ignored = {0}; /* the unit is read again later */
     dwarf_unit unit;
-    return LIST_ADD(scan->files->units, (unit_position){file->input.number,
-                                                        (uint32_t)file->units_left++}) &&
-           (dwarf_is_type_unit(header) ||
-            !dwarf_unit_open(&unit, &file->input, header, NULL, &scan->roots, &ignored) ||
-            (add_line_table(scan->files, &unit) && add_skeleton(scan->files, &unit)));
+    if (!LIST_ADD(scan->files->units, (unit_position){file->input.number,
+                                                      (uint32_t)file->units_left++}))
+        return false;
+    if (dwarf_is_type_unit(header) ||
+        !dwarf_unit_open(&unit, &file->input, header, NULL, &scan->roots, &ignored))
+        return true;
+    return add_line_table(scan->files, &unit) && add_skeleton(scan->files, &unit) &&
+           (scan->visit == NULL ||
+            scan->visit->call(scan->visit->context, &unit,
+                              (uint32_t)(scan->files->units.count - 1)));
 }
 
 static int compare_dwo_ids(const void *left, const void *right) {
@@ -252,9 +258,11 @@ void debug_files_prepare(debug_files *files) {
     debug_files_take_live(files);
 }
 
-gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
-                             gsym_error *error) {
-    root_scan scan = {.files = files, .roots = {.limit = SCAN_TABLES, .has_roots = true}};
+gsym_status debug_files_scan(debug_files *files, const root_visit *visit,
+                             warning_list *warnings, gsym_error *error) {
+    root_scan scan = {.files = files,
+                      .visit = visit,
+                      .roots = {.limit = SCAN_TABLES, .has_roots = true}};
     gsym_status status = scan_all(&scan, warnings, error);
     abbrev_cache_deinit(&scan.roots);
     if (status != GSYM_OK) return status;

@@ -92,10 +92,16 @@ gsym_status debug_file_scan(debug_file *file, dwarf_unit_visit *visit, void *con
 void debug_files_take_live(debug_files *files);
 /* Prepare the scan: code ranges and live code are complete. */
 void debug_files_prepare(debug_files *files);
+/* What is called with each unit of the main files whose root DIE can be read, and the
+ * number of the unit; false if memory ran out. */
+typedef struct root_visit {
+    bool (*call)(void *context, const dwarf_unit *unit, uint32_t number);
+    void *context;
+} root_visit;
 /* List all units of the main files, those of them that are skeletons, and the number of
- * units of each line table. */
-gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
-                             gsym_error *error);
+ * units of each line table. `visit` may be NULL. */
+gsym_status debug_files_scan(debug_files *files, const root_visit *visit,
+                             warning_list *warnings, gsym_error *error);
 
 /* Use the files of `scanned`, but only the units with the given numbers, which ascend.
  * `scanned` must outlive `files`. */

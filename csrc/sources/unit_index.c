@@ -1,12 +1,16 @@
 /* unit_index.c - find the units with code at an address.
  *
- * The root DIE of a unit has its address ranges. If it has none, the functions and rows of
- * the unit are read: most such units have only types and data, which takes little time. */
+ * The root DIE of a unit has its address ranges, which are read with it by the scan. If it
+ * has none, the functions and rows of the unit are read after that: most such units have
+ * only types and data, which takes little time. */
 #include "base/system.h"
 #include "dwarf/line.h"
 #include "dwarf/walk.h"
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
+
+/* Bytes of units of which only root DIEs and their ranges are read. */
+#define ROOTS_DROP_SIZE (16u << 20)
 
 typedef struct unit_extent {
     uint64_t start;
@@ -21,11 +25,11 @@ struct gsym_unit_index {
     uint64_t total_size;
 };
 
-/* The state of reading root DIEs. */
 typedef struct index_reader {
     gsym_unit_index *index;
-    uint64_t released; /* the total size when pages were last released */
-    abbrev_cache roots, abbrevs;
+    uint64_t passed;        /* bytes of units since pages were last released */
+    LIST(uint32_t) without; /* units without ranges */
+    abbrev_cache abbrevs;
     range_list ranges;
     unit_walk walk;
     dwarf_line_table lines;
@@ -80,58 +84,68 @@ static bool add_contents(index_reader *reader, const unit_source *source, uint32
            (opened.tag == DW_TAG_partial_unit || add_sequences(reader, &opened, unit));
 }
 
-/* Release the pages that were passed: the system maps many more than those that are
- * read. */
-static void release_read_pages(index_reader *reader, const debug_file *file) {
-    if (reader->index->total_size - reader->released < PAGES_DROP_SIZE) return;
-    reader->released = reader->index->total_size;
-    debug_file_drop(file);
+/* Release all pages after `size` bytes of units: the system maps many more than those that
+ * are read. */
+static void pass_unit(index_reader *reader, const dwarf_input *input,
+                      const dwarf_unit_header *header, uint64_t size) {
+    reader->passed += header->end - header->offset;
+    if (reader->passed < size) return;
+    reader->passed = 0;
+    debug_file_drop(debug_file_of(conversion_files(reader->index->conversion), input));
 }
 
-static bool add_unit(index_reader *reader, const unit_source *source, uint32_t unit) {
-    gsym_unit_index *index = reader->index;
-    uint64_t size = unit_source_size(source);
-    size_t extent_count;
-    dwarf_unit opened;
-    if (!LIST_ADD(index->sizes, size)) return false;
-    index->total_size += size;
-    if (dwarf_is_type_unit(source->header) ||
-        !dwarf_unit_open(&opened, source->input, source->header, NULL, &reader->roots,
-                         &reader->ignored))
-        return true;
+/* Add the ranges of a root DIE. */
+static bool add_root(void *context, const dwarf_unit *opened, uint32_t unit) {
+    index_reader *reader = context;
+    size_t extent_count = reader->index->extents.count;
+    pass_unit(reader, opened->input, opened->header, ROOTS_DROP_SIZE);
     reader->ranges.count = 0;
-    if (!dwarf_unit_ranges(&opened, &reader->ranges, &reader->ignored)) return false;
-    extent_count = index->extents.count;
-    if (!add_extents(reader, source->input, &reader->ranges, unit)) return false;
-    return index->extents.count > extent_count || add_contents(reader, source, unit);
+    return dwarf_unit_ranges(opened, &reader->ranges, &reader->ignored) &&
+           add_extents(reader, opened->input, &reader->ranges, unit) &&
+           (reader->index->extents.count > extent_count || LIST_ADD(reader->without, unit));
+}
+
+/* Add the sizes of all units, and the contents of those without ranges, which a skeleton
+ * has in another file. */
+static bool add_units(index_reader *reader, const debug_files *files) {
+    gsym_unit_index *index = reader->index;
+    if (files->units.count > UINT32_MAX) return false;
+    for (size_t i = 0, next = 0; i < files->units.count; ++i) {
+        unit_source source = debug_files_unit(files, i);
+        uint64_t size = unit_source_size(&source);
+        if (!LIST_ADD(index->sizes, size)) return false;
+        index->total_size += size;
+        if (next == reader->without.count || reader->without.items[next] != i) continue;
+        ++next;
+        if (source.skeleton == NULL && !add_contents(reader, &source, (uint32_t)i))
+            return false;
+        pass_unit(reader, source.input, source.header, PAGES_DROP_SIZE);
+    }
+    return true;
 }
 
 gsym_status gsym_unit_index_create(gsym_conversion *conversion,
                                    gsym_unit_index **index_ret, gsym_error *error) {
-    const debug_files *files = conversion_files(conversion);
-    index_reader reader = {.roots = {.limit = SCAN_TABLES, .has_roots = true},
-                           .abbrevs = {.limit = SCAN_TABLES}};
-    bool is_made;
+    index_reader reader = {.abbrevs = {.limit = SCAN_TABLES}};
+    root_visit visit = {add_root, &reader};
+    gsym_status status;
     reader.index = calloc(1, sizeof *reader.index);
     if (reader.index == NULL) return gsym_fail_memory(error);
-    conversion_set_budget(conversion, &reader.budget);
     reader.index->conversion = conversion;
-    is_made = files->units.count <= UINT32_MAX;
-    for (size_t i = 0; i < files->units.count && is_made; ++i) {
-        unit_source source = debug_files_unit(files, i);
-        is_made = add_unit(&reader, &source, (uint32_t)i);
-        release_read_pages(&reader, debug_file_of(files, source.input));
-    }
-    is_made = is_made && !reader.roots.failed && !reader.abbrevs.failed;
-    abbrev_cache_deinit(&reader.roots);
+    status = conversion_scan_roots(conversion, &visit, error);
+    conversion_set_budget(conversion, &reader.budget);
+    if (status == GSYM_OK && (!add_units(&reader, conversion_files(conversion)) ||
+                              reader.abbrevs.failed))
+        status = conversion_fail_reading(&reader.budget, error);
+    free(reader.without.items);
     abbrev_cache_deinit(&reader.abbrevs);
     unit_walk_deinit(&reader.walk);
     dwarf_line_table_deinit(&reader.lines);
     free(reader.rows.items);
     free(reader.ranges.items);
-    if (!is_made) {
+    if (status != GSYM_OK) {
         gsym_unit_index_destroy(reader.index);
-        return conversion_fail_reading(&reader.budget, error);
+        return status;
     }
     *index_ret = reader.index;
     return GSYM_OK;

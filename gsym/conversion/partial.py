@@ -53,18 +53,16 @@ class PartialConversion:
             options,
         )
         _, self._scanned = self._job(1)
-        self._scanned.scan()
+        self._scanned.prepare()
         handle = self._scanned.handle
-        # whether the rest of units is in other files; then there are no partial
-        # conversions
-        self.has_split_units: bool = bool(lib.gsym_conversion_skeleton_count(handle))
-        if self.has_split_units:
-            return
         self._index: Any = new_object(
             *("unit_index", lib.gsym_unit_index_create, lib.gsym_unit_index_destroy),
             handle,
             path=binary.path,
         )
+        # whether the rest of units is in other files; then there are no partial
+        # conversions
+        self.has_split_units: bool = bool(lib.gsym_conversion_skeleton_count(handle))
 
     def units_at(self, addresses: Sequence[int]) -> UnitSelection:
         """The units for *addresses*, which ascend."""

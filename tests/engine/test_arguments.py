@@ -86,7 +86,6 @@ def move_functions(role: int, start: int, size: int) -> None:
 def select(*units: int) -> None:
     # Of a binary without units, and of one that has been scanned itself.
     conversion, other = Conversion(), Conversion()
-    conversion.ask("scan")
     index = make("unit_index", conversion.handle)
     if not units:
         other.ask("scan")

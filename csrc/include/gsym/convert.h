@@ -436,8 +436,8 @@ gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error)
  * units. */
 typedef struct gsym_unit_index gsym_unit_index;
 
-/* Index the units of a conversion that was scanned; the conversion must outlive the
- * index. */
+/* Find and index the units of the main files; call this in place of gsym_conversion_scan.
+ * The conversion must outlive the index, which is incomplete if it has skeletons. */
 gsym_status gsym_unit_index_create(gsym_conversion *conversion,
                                    gsym_unit_index **index_ret, gsym_error *error);
 void gsym_unit_index_destroy(gsym_unit_index *index);

@@ -168,6 +168,11 @@ class DwarfJob(UnitJob):
 
     def scan(self) -> None:
         """Find the units."""
+        self.prepare()
+        self.call(lib.gsym_conversion_scan)
+
+    def prepare(self) -> None:
+        """Give the conversion all that the scan for units needs."""
         self.create(big_endian=self._source.big_endian)
         if self._request.options.pclntab != "only":
             self._set_sections(0, load_debug_sections(self._source, self._threads))
@@ -188,7 +193,6 @@ class DwarfJob(UnitJob):
         for file in self._found.symbols:
             self.call(lib.gsym_conversion_add_live_code, file.handle)
         self.add_path_map()
-        self.call(lib.gsym_conversion_scan)
 
     def read_sources(self) -> SourceFiles:
         """Find the source files in the line tables of scanned units."""
