@@ -1,7 +1,5 @@
-/* convert.c - convert one program that has its DWARF inside: to a file, if it has a build
- * id, or in memory for lookups. */
+/* convert.c - convert one program that has its DWARF and a build id inside. */
 #define _POSIX_C_SOURCE 200809L
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -18,16 +16,12 @@ enum {
     MAX_ID_SIZE = 20,
     FILE_MULTIPLE = 512 /* bytes; the file with its last part has a multiple of this */
 };
-/* Sizes of .debug_info. For more than the first, a terminal gets a bar, and process 1 needs
- * a handler to be ended by a signal. More than the second takes longer than the start of
- * Python, which reads single units and has a cache. */
+/* Size of .debug_info. For more, a terminal gets a bar, and process 1 needs a handler to be
+ * ended by a signal. */
 #define MAX_ALONE (UINT64_C(16) << 20)
-#define MAX_LOOKUP (UINT64_C(4) << 20)
 
 typedef struct conversion {
     const program_conversion *wanted;
-    uint64_t max_size; /* of .debug_info */
-    gsym_image *image; /* for lookups */
     struct timespec begin;
     gsym_text *module; /* scratch: the names of the module, then the part with them */
     const object_file *binary;
@@ -36,8 +30,7 @@ typedef struct conversion {
     gsym_error module_error;
 } conversion;
 
-/* Leave it to Python. */
-static gsym_status leave(gsym_error *error) {
+gsym_status leave(gsym_error *error) {
     return gsym_fail(error, GSYM_E_UNSUPPORTED, 0, "left to Python");
 }
 
@@ -72,26 +65,32 @@ static bool has_build_id(const gsym_object *object) {
     return size > GUID_SIZE && size <= MAX_ID_SIZE && zeros < size;
 }
 
-/* Go on only with a program that no other file belongs to, and that has nothing of which
- * the command would say more. */
-static gsym_status begin(void *context, const object_file *binary, gsym_error *error) {
+bool is_complete(object_file *binary) {
     static const char *const others[] = {".gnu_debugaltlink", ".debug_sup",
                                          ".note.go.buildid",  ".gopclntab",
                                          ".nv_fatbin",        "__nv_relfatbin",
                                          ".hip_fatbin",       ".gsym"};
     const gsym_object_header *header = &binary->header;
-    object_file file = *binary;
-    conversion *job = context;
-    uint64_t size = object_file_info_size(&file, false);
     if (header->format != GSYM_OBJECT_ELF || !header->is_64 || header->big_endian ||
         header->is_relocatable || header->unread_debug_info != 0 ||
-        header->symbol_table_size == 0 || size == 0 || size > job->max_size ||
+        header->symbol_table_size == 0 || object_file_info_size(binary, false) == 0 ||
         (header->machine != MACHINE_X86_64 && header->machine != MACHINE_AARCH64) ||
-        object_file_info_size(&file, true) > 0 || !are_stored(binary->object) ||
-        (job->wanted->output != NULL && !has_build_id(binary->object)))
-        return leave(error);
+        object_file_info_size(binary, true) > 0 || !are_stored(binary->object))
+        return false;
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
-        if (has_section(binary->object, others[i])) return leave(error);
+        if (has_section(binary->object, others[i])) return false;
+    return true;
+}
+
+/* Go on only with a program of which the command would not say more. */
+static gsym_status begin(void *context, const object_file *binary, gsym_error *error) {
+    object_file file = *binary;
+    conversion *job = context;
+    bool is_attended =
+        getpid() == 1 || (!job->wanted->is_quiet && isatty(STDERR_FILENO));
+    if (!is_complete(&file) || !has_build_id(binary->object) ||
+        (is_attended && object_file_info_size(&file, false) > MAX_ALONE))
+        return leave(error);
     job->binary = binary;
     return GSYM_OK;
 }
@@ -226,8 +225,7 @@ static gsym_status end(void *context, const object_file *binary, gsym_creator *c
 }
 
 bool convert_program(const program_conversion *wanted) {
-    bool is_attended = getpid() == 1 || (!wanted->is_quiet && isatty(STDERR_FILENO));
-    conversion job = {.wanted = wanted, .max_size = is_attended ? MAX_ALONE : UINT64_MAX};
+    conversion job = {.wanted = wanted};
     conversion_steps steps = {&job, begin, &job.naming, end};
     struct stat from, to;
     gsym_error error;
@@ -242,60 +240,4 @@ bool convert_program(const program_conversion *wanted) {
     }
     return gsym_text_create(&job.module, &error) == GSYM_OK &&
            convert_by_steps(wanted->input, &wanted->options, &steps, &error) == GSYM_OK;
-}
-
-/* ---- lookups ------------------------------------------------------------------------- */
-
-/* Whether a file may be there that is used in place of a conversion: `PATH.gsym`, that of
- * an architecture, or one of the store of the user. */
-static bool has_other(const char *path) {
-    static const char *const beside[] = {".gsym", ".gsym.x86_64", ".gsym.arm64"};
-    static const char *const stores[][2] = {{"GSYM_STORE", ""},
-                                            {"XDG_DATA_HOME", "/gsym/store"},
-                                            {"HOME", "/.local/share/gsym/store"}};
-    char other[PATH_MAX];
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; ++i)
-        if (snprintf(other, sizeof other, "%s%s", path, beside[i]) >= PATH_MAX ||
-            access(other, F_OK) == 0)
-            return true;
-    for (size_t i = 0; i < sizeof stores / sizeof *stores; ++i) {
-        const char *folder = getenv(stores[i][0]);
-        if (folder == NULL || *folder == '\0') continue;
-        return snprintf(other, sizeof other, "%s%s", folder, stores[i][1]) >= PATH_MAX ||
-               access(other, F_OK) == 0;
-    }
-    return true;
-}
-
-/* Open the file of a finished creator, in memory that stays. */
-static gsym_status open_made(void *context, const object_file *binary,
-                             gsym_creator *creator, const gsym_convert_report *report,
-                             const uint64_t *warnings, uint64_t go_functions,
-                             gsym_error *error) {
-    conversion *job = context;
-    gsym_creator_report counts;
-    uint8_t *bytes;
-    size_t size;
-    (void)binary;
-    (void)warnings;
-    if (report->missing_split_units > 0 || go_functions > 0) return leave(error);
-    GSYM_TRY(gsym_creator_finish(creator, &counts, error));
-    if (gsym_creator_cut_functions(creator) > 0) return leave(error);
-    bytes = malloc(counts.file_size);
-    if (bytes == NULL) return gsym_fail_memory(error);
-    GSYM_TRY(gsym_creator_read(creator, bytes, counts.file_size, &size, error));
-    return gsym_image_open(bytes, size, &job->image, error);
-}
-
-gsym_image *convert_for_lookups(const char *path) {
-    program_conversion wanted = {
-        .input = path, .options = {.flags = GSYM_WITHOUT_INDEX, .thread_count = 1}};
-    conversion job = {.wanted = &wanted, .max_size = MAX_LOOKUP};
-    conversion_steps steps = {&job, begin, &job.naming, open_made};
-    struct stat status;
-    gsym_error error;
-    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode) || has_other(path) ||
-        convert_by_steps(path, &wanted.options, &steps, &error) != GSYM_OK)
-        return NULL;
-    return job.image;
 }

@@ -67,8 +67,14 @@ typedef struct program_conversion {
  * an error: the output is as before. */
 bool convert_program(const program_conversion *wanted);
 
-/* Convert a small program without a GSYM file of its own in memory. NULL for any other. */
-gsym_image *convert_for_lookups(const char *path);
+struct object_file;
+/* Whether a program has all that belongs to it inside. */
+bool is_complete(struct object_file *binary);
+/* Fail, so that the command in Python runs. */
+gsym_status leave(gsym_error *error);
+/* Make a file in memory that answers `addresses`, which are sorted, of a program without a
+ * GSYM file of its own. NULL for any other, and if much of it would be converted. */
+gsym_image *convert_parts(const char *path, uint64_t *addresses, size_t count);
 
 /* Whether a terminal shows a text as it is. */
 bool is_plain(const char *bytes, size_t size);

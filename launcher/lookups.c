@@ -16,9 +16,8 @@ enum {
 
 /* ---- the file ------------------------------------------------------------------------ */
 
-/* Open a file that is nothing but a GSYM file, or the one made of a program; NULL for all
- * others. It stays open. */
-static gsym_image *open_image(const char *path, bool reads_pages, bool takes_programs) {
+/* Open a file that is nothing but a GSYM file; NULL for all others. It stays open. */
+static gsym_image *open_image(const char *path, bool reads_pages) {
     struct stat status;
     const uint8_t *bytes;
     size_t size;
@@ -36,10 +35,6 @@ static gsym_image *open_image(const char *path, bool reads_pages, bool takes_pro
     if (bytes == MAP_FAILED) return NULL;
     close(descriptor);
     if (reads_pages) madvise((void *)(uintptr_t)bytes, size, MADV_RANDOM);
-    if (takes_programs && memcmp(bytes, "\x7f""ELF", 4) == 0) {
-        munmap((void *)(uintptr_t)bytes, size);
-        return convert_for_lookups(path);
-    }
     if (memcmp(bytes, "GSYM", 4) != 0 && memcmp(bytes, "MYSG", 4) != 0) return NULL;
     return gsym_image_open(bytes, size, &image, &error) == GSYM_OK ? image : NULL;
 }
@@ -172,6 +167,18 @@ static bool answer_image(const question *asked, gsym_image *image, const char *l
            (job.missed == 0 || !asked->explains_misses);
 }
 
+/* Make the file of a program for all lines. */
+static gsym_image *convert_asked(const question *asked, char *lines) {
+    uint64_t *addresses = calloc(asked->count, sizeof *addresses);
+    int base = asked->form == ADDRESS_HEX ? 16 : 10;
+    if (addresses == NULL) return NULL;
+    for (size_t i = 0; i < asked->count; ++i) {
+        addresses[i] = strtoull(lines, &lines, lines[1] == 'x' ? 16 : base);
+        ++lines; /* the end of the line */
+    }
+    return convert_parts(asked->path, addresses, asked->count);
+}
+
 bool answer_question(const question *asked, gsym_text *text) {
     char *lines = calloc(asked->count, MAX_DECIMAL_DIGITS + 3), *at = lines;
     gsym_image *image;
@@ -179,6 +186,7 @@ bool answer_question(const question *asked, gsym_text *text) {
     for (size_t i = 0; i < asked->count && at != NULL; ++i)
         at = put_address(at, asked->words[i], asked->form);
     if (at == NULL) return false;
-    image = open_image(asked->path, asked->count <= FEW_ADDRESSES, asked->takes_programs);
+    image = open_image(asked->path, asked->count <= FEW_ADDRESSES);
+    if (image == NULL && asked->takes_programs) image = convert_asked(asked, lines);
     return image != NULL && answer_image(asked, image, lines, (size_t)(at - lines), text);
 }

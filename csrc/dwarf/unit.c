@@ -184,6 +184,17 @@ static void read_offsets(dwarf_unit *unit, const dwarf_fields *fields,
     *size_ret = size == 0 ? header->offset_size : size;
 }
 
+/* Return the offset of the addresses of a unit of version 5 that does not say where they
+ * are: those of the only table. With several, as llvm-dwarfutil leaves them, no index has
+ * an address. */
+static uint64_t only_addresses(const dwarf_unit *unit) {
+    uint8_t size;
+    cursor c = dwarf_section(unit->code, GSYM_DEBUG_ADDR, 0);
+    uint64_t length = dwarf_read_length(&c, &size);
+    return length == cursor_left(&c) ? after_header(0, size, 4)
+                                     : unit->code->sections[GSYM_DEBUG_ADDR].size;
+}
+
 static void read_bases(dwarf_unit *unit, const dwarf_fields *fields,
                        const dwarf_unit *skeleton) {
     const dwarf_unit_header *header = unit->header;
@@ -193,10 +204,9 @@ static void read_bases(dwarf_unit *unit, const dwarf_fields *fields,
     read_offsets(unit, fields, FIELD_RNGLISTS_BASE, GSYM_DEBUG_RNGLISTS,
                  header->rnglists_start, 8, &unit->rnglists_base,
                  &unit->rnglist_offset_size);
-    unit->addr_base = base_of(fields, FIELD_ADDR_BASE,
-                              header->version < 5
-                                  ? 0
-                                  : after_header(0, header->offset_size, 4));
+    unit->addr_base = base_of(fields, FIELD_ADDR_BASE, 0);
+    if (header->version >= 5 && !dwarf_has(fields, FIELD_ADDR_BASE))
+        unit->addr_base = only_addresses(unit);
     unit->ranges_base = 0; /* the attribute of a skeleton is for the DIEs of its split
                               unit */
     unit->split_ranges_base = base_of(fields, FIELD_RANGES_BASE, 0);

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.inputs.dwarf import Unit
+
 STOPS = "llvm-gsymutil drops the good ranges behind the first bad one"
 ALL_ONES = {4: 0xFFFFFFFF, 8: 0xFFFFFFFFFFFFFFFF}
 
@@ -660,6 +662,27 @@ def test_an_address_may_be_an_expression(
         1020-1028 e
           1020 {file}:4
     """)
+
+
+@pytest.mark.parametrize("dwarf64", [False, True])
+def test_indexes_without_a_base_are_of_the_only_table(
+    tmp_path: Path, *, dwarf64: bool
+) -> None:
+    """llvm-dwarfutil --linker=parallel writes no DW_AT_addr_base."""
+
+    def indexed(name: str, start: int) -> Unit:
+        entries = ranges(RangeEntry.base_addressx(start), (0, 0x10), (0x20, 0x30))
+        die = spread(name, Form.sec_offset(entries))
+        return unit(die, attributes={At.addr_base: None}, dwarf64=dwarf64)
+
+    one = convert_bytes(tmp_path, program(indexed("f", 0x1000)))
+    assert describe(one.functions) == "1000-1010 f\n1020-1030 f\n"
+    assert not one.report.warnings
+    known = unit(function("h", 0x1800, 0x1810))
+    image = program(indexed("f", 0x1000), indexed("g", 0x1100), known)
+    several = convert_bytes(tmp_path, image)
+    assert describe(several.functions) == "1800-1810 h\n"
+    assert several.report.warnings == {"Damaged range list": 2}
 
 
 @pytest.mark.parametrize(

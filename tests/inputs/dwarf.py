@@ -3,7 +3,7 @@
     Dwarf([Unit(Die(Tag.compile_unit, {...}, Die(...)), version=5)]).sections()
 
 Base attributes (DW_AT_addr_base and its like) and DW_AT_stmt_list are added to
-the unit's DIE where the unit needs them and it does not have them.
+the unit's DIE where the unit needs them and it does not have them; None leaves one out.
 """
 
 from __future__ import annotations
@@ -297,7 +297,8 @@ class _UnitWriter:
     ) -> bytes:
         attributes = die.attributes
         if die is self.unit.root:
-            attributes = {**self.tables.bases, **attributes}
+            given = {**self.tables.bases, **attributes}
+            attributes = {at: each for at, each in given.items() if each is not None}
         values = {
             attribute: with_form(attribute, value, self.unit.version, self.encoding)
             for attribute, value in attributes.items()
