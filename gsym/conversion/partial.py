@@ -46,12 +46,8 @@ class PartialConversion:
     ) -> None:
         self._binary = binary
         self._found = found
-        self._request = ConversionRequest(
-            time.perf_counter(),
-            InputFile("", binary.path, binary.data, "object"),
-            "",
-            options,
-        )
+        file = InputFile("", binary.path, binary.data, "object")
+        self._request = ConversionRequest(time.perf_counter(), file, "", options)
         _, self._scanned = self._job(1)
         self._scanned.prepare()
         handle = self._scanned.handle
@@ -60,8 +56,7 @@ class PartialConversion:
             handle,
             path=binary.path,
         )
-        # whether the rest of units is in other files; then there are no partial
-        # conversions
+        # whether the rest of units is in other files, so that no part can be converted
         self.has_split_units: bool = bool(lib.gsym_conversion_skeleton_count(handle))
 
     def units_at(self, addresses: Sequence[int]) -> UnitSelection:
