@@ -11,6 +11,7 @@ from os.path import basename
 
 from gsym.arguments import path_of
 from gsym.containers.recognition import refuse
+from gsym.engine.native import to_str, uuid_bytes
 from gsym.errors import FormatError, GsymError, UuidMismatchError
 from gsym.model import base_name
 from gsym.modules.key import (
@@ -119,8 +120,6 @@ def identify(
     """
     wanted = b""
     if uuid is not None:
-        from gsym.engine.native import uuid_bytes
-
         wanted = uuid_bytes(uuid)
     said = (lambda key: key_of_uuid(wanted, "little", key)) if wanted else None
     return identify_fitting(path_of("path", path), said)
@@ -299,7 +298,6 @@ def _go_id(note: memoryview | None, byteorder: ByteOrder) -> str:
 
 def _key_of_pe(binary: ObjectFile) -> ModuleKey:
     from gsym.containers.headers import read_codeview, read_pe_headers
-    from gsym.engine.native import to_str
 
     found = ModuleKey(os="windows", architecture=_PE_MACHINES.get(binary.machine, ""))
     if binary.is_relocatable:  # COFF, which has no headers of an image

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.no_engine
 # Kind -> the most of them in the package, and why they stand inside of functions. An
 # import of the last two kinds belongs to the head of its file.
 ALLOWED = {
-    "start": (299, "a module that the importer does not load: faster starts"),
+    "start": (298, "a module that the importer does not load: faster starts"),
     "standard": (57, "rarely used, slow, or not on all systems; see gsym/lazy.py"),
     "package": (33, "a package of an extra, which may not be installed"),
     "ring": (7, "a module that loads the importer"),
