@@ -10,8 +10,8 @@
 #include "base/list.h"
 #include "launcher.h"
 
-/* Units that are converted, and their bytes in .debug_info. For more, the command in Python
- * takes as long, which has a cache of whole conversions. */
+/* Limits of the units that are converted: their number, and their bytes in .debug_info.
+ * Above them the command in Python, which has a cache of whole conversions, is as fast. */
 enum { MAX_UNITS = 64, MAX_SIZE = 4 << 20 };
 
 typedef struct parts {

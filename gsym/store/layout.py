@@ -101,9 +101,9 @@ def normal_debug_id(debug_id: str) -> str:
 
 
 def name_problem(name: str, spare: int = 0) -> str:
-    """Reason why *name* is no name of a module, which is a file name; else "".
+    """Reason why a module cannot be called *name*; "" if it can.
 
-    As many bytes as *spare* may be added to it.
+    *spare* bytes have to be left for what is added to it.
     """
     if "/" in name or "\0" in name or name in {".", ".."}:
         return "it is not a file name"
